@@ -1,0 +1,6 @@
+//! The MPI standard's semantics. Knows no wire and no C.
+#![forbid(unsafe_code)]
+
+pub mod error;
+
+pub use error::{Error, Result};

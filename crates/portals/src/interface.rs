@@ -1,0 +1,212 @@
+//! What a process does with its virtual NIC: the only door from the MPI layer to everything below it.
+
+use parnass_base::UserAddress;
+use std::time::Instant;
+
+/// A process of the job, by its number in the job (for a job started by mpiexec: the rank in MPI_COMM_WORLD).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcessId(pub u32);
+
+/// Whether the initiator wants to know that the target has accepted its put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// No event beyond the local completion.
+    None,
+    /// An [`EventKind::Ack`] once an entry of the *priority* list (or a search-and-delete, or a later append)
+    /// has accepted the message; a message that waits among the unexpected is not acknowledged yet.
+    Matched,
+}
+
+/// How the bytes travel. Chosen by the protocol chooser of the layer above, by message size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Copied out of the source before `put` returns when credit allows: the source buffer is free at once.
+    Buffered,
+    /// Only a description of the memory travels; the data moves once, between the two user buffers.
+    Direct,
+}
+
+/// A put: the bytes and where they go.
+#[derive(Clone, Copy, Debug)]
+pub struct Put {
+    pub target: ProcessId,
+    pub match_bits: u64,
+    /// 64 bits that the target sees in its event.
+    pub header_data: u64,
+    pub source: UserAddress,
+    pub length: usize,
+    pub protocol: Protocol,
+    pub ack: Ack,
+    /// Comes back in the events of this put at the initiator.
+    pub user: u64,
+}
+
+/// What has become of a put when the call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// The source may be reused; no [`EventKind::Send`] will come (an Ack may).
+    Done,
+    /// Not yet (no credit, or the data moves later): an [`EventKind::Send`] will come. The interface keeps puts
+    /// to one target in order, whatever it had to delay.
+    Pending,
+}
+
+/// Which list an entry is appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    Priority,
+    Overflow,
+}
+
+/// A match entry with its memory. For a posted receive: use once, truncating.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchEntry {
+    /// `None` matches any initiator.
+    pub source: Option<ProcessId>,
+    pub match_bits: u64,
+    /// A set bit makes that position of the match bits a wild card.
+    pub ignore_bits: u64,
+    pub memory: UserAddress,
+    pub length: usize,
+    /// Comes back in the events of this entry.
+    pub user: u64,
+}
+
+/// Names an entry that has been appended; stale handles are recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryHandle(pub u64);
+
+/// What has become of an entry when `append` returns.
+#[derive(Clone, Copy, Debug)]
+pub enum Appended {
+    /// It waits in its list (or its data is on the way): an [`EventKind::Put`] with its `user` will come.
+    Posted(EntryHandle),
+    /// An unexpected message matched and its data is in place: this is its event; no other will come.
+    Complete(Event),
+}
+
+/// What a search among the unexpected messages does with its hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchOperation {
+    /// Leaves it there (a probe).
+    Look,
+    /// Takes it out; it is then received with [`Interface::receive_taken`] (a matched probe).
+    Take,
+}
+
+/// What an event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Target: a put has been placed in the memory of the entry `user`.
+    Put,
+    /// Initiator: the source of the put `user` may be reused.
+    Send,
+    /// Initiator: the put `user` has been matched ([`Ack::Matched`]).
+    Ack,
+    /// A search has found this message; `taken` names it if it was taken.
+    Search,
+    /// The peer of this operation is gone, or its data could not be moved.
+    Failed,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub kind: EventKind,
+    pub user: u64,
+    pub initiator: ProcessId,
+    pub match_bits: u64,
+    pub header_data: u64,
+    /// Length of the message as sent, in bytes.
+    pub requested_length: u64,
+    /// Bytes that were placed; less than requested when the message was truncated.
+    pub placed_length: u64,
+    /// For a search that took its hit: what to hand to [`Interface::receive_taken`].
+    pub taken: u64,
+}
+
+/// A moment in the life of an interface, for sleeping without missing anything: take a ticket, look
+/// whether what you wait for is there, and if not, `wait` with the ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub u32);
+
+/// Why the NIC refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortalError {
+    /// No process has this number; holds the number and the size of the job.
+    NoSuchProcess(u32, u32),
+    /// The job's memory file is full; says what could not be had.
+    OutOfMemory(String),
+}
+
+/// A process's view of its virtual NIC and of its peers. `Sync`: any thread may call it.
+pub struct Interface {
+    _private: (),
+}
+
+impl Interface {
+    /// The number of this process.
+    pub fn me(&self) -> ProcessId {
+        todo!()
+    }
+
+    /// How many processes the job has.
+    pub fn size(&self) -> u32 {
+        todo!()
+    }
+
+    /// Sends. Never blocks: what cannot go now is kept, in order, and goes when `progress` or `wait` runs.
+    pub fn put(&self, put: &Put) -> Result<PutOutcome, PortalError> {
+        let _ = put;
+        todo!()
+    }
+
+    /// Looks among the unexpected messages first, then appends, atomically with respect to arrivals.
+    pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
+        let _ = (list, entry);
+        todo!()
+    }
+
+    /// Takes an entry back that has not matched. `false`: too late, its event has come or will come.
+    pub fn unlink(&self, handle: EntryHandle) -> bool {
+        let _ = handle;
+        todo!()
+    }
+
+    /// Looks for the first unexpected message, in arrival order, that `entry`'s criteria match. Takes in new arrivals first.
+    pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
+        let _ = (operation, entry);
+        todo!()
+    }
+
+    /// Receives a message that a search took. As `append`: complete at once, or an event comes.
+    pub fn receive_taken(&self, taken: u64, memory: UserAddress, length: usize, user: u64) -> Appended {
+        let _ = (taken, memory, length, user);
+        todo!()
+    }
+
+    /// Turns the wheel once: takes in arrivals, sends what was delayed, moves data that only this process can
+    /// move, and hands every event to `sink`. Returns whether anything happened.
+    pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {
+        let _ = sink;
+        todo!()
+    }
+
+    /// See [`Ticket`].
+    pub fn ticket(&self) -> Ticket {
+        todo!()
+    }
+
+    /// Sleeps until something has happened since `ticket`, or until `deadline`; before that it spins if there is
+    /// a core for every rank, and works for the peers that it waits for. May return early.
+    /// `awaited` is the process that this one waits for, if it is one: its NIC is driven while waiting.
+    pub fn wait(&self, ticket: Ticket, awaited: Option<ProcessId>, deadline: Option<Instant>) {
+        let _ = (ticket, awaited, deadline);
+        todo!()
+    }
+
+    /// Wakes every thread of this process that sleeps in `wait`.
+    pub fn wake(&self) {
+        todo!()
+    }
+}
