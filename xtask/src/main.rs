@@ -1,1 +1,51 @@
-fn main() {}
+//! Development commands, run as `cargo xtask COMMAND` from anywhere in the workspace.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+mod codegen;
+mod dist;
+mod tidy;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Development commands of Parnass", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Generate the committed files that come from spec/
+    Codegen {
+        /// Write nothing; fail when a committed file differs from what would be generated
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the walls between the crates and the rules that the compiler does not know
+    Tidy,
+    /// Build a release and install it: bin/, lib/, include/
+    Dist {
+        #[arg(long, value_name = "DIR")]
+        prefix: PathBuf,
+    },
+}
+
+fn main() -> std::process::ExitCode {
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf();
+    let outcome = match Arguments::parse().command {
+        Command::Codegen { check } => codegen::run(&root, check),
+        Command::Tidy => tidy::run(&root),
+        Command::Dist { prefix } => dist::run(&root, &prefix),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
