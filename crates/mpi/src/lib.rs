@@ -1,6 +1,16 @@
 //! The MPI standard's semantics. Knows no wire and no C.
 #![forbid(unsafe_code)]
 
+pub mod attribute;
+pub mod comm;
+pub mod constants;
+pub mod errhandler;
 pub mod error;
+pub mod group;
+pub mod info;
 
+pub use comm::{Communicator, Plane};
+pub use errhandler::Errhandler;
 pub use error::{Error, Result};
+pub use group::Group;
+pub use info::Info;
