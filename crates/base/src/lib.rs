@@ -2,5 +2,6 @@
 //! atomics facade and the futex. Nothing here knows messages.
 
 mod address;
+pub mod process;
 
 pub use address::{Scratch, UserAddress};

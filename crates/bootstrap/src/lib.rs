@@ -1,1 +1,147 @@
+//! How a rank learns its place in the job, and keeps in touch with its launcher.
+//!
+//! The launcher gives each program two words in its environment: the address of the launcher's local socket
+//! with the job's secret (`PARNASS_JOB`), and the rank (`PARNASS_RANK`). The first process in that slot which
+//! calls [`join`] connects, says who it is, and receives everything else in one answer: the size of the job,
+//! its processors, and the descriptor of the job's memory. The connection stays open for the life of the
+//! process. So nothing has to survive a wrapper that closes descriptors, programs that never call MPI carry
+//! nothing, and each side sees at once when the other is gone.
+//!
+//! The socket has an abstract name: there is no file to leave behind.
+
 #![forbid(unsafe_code)]
+
+mod link;
+mod protocol;
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+
+pub use link::LauncherLink;
+pub use protocol::{Address, Message, Secret, Welcome, receive, send};
+
+/// Environment variable with the [`Address`] of the launcher.
+pub const JOB_VARIABLE: &str = "PARNASS_JOB";
+/// Environment variable with the rank of the slot that a program was started in.
+pub const RANK_VARIABLE: &str = "PARNASS_RANK";
+/// Environment variable with the number of ranks; for scripts, never read by [`join`].
+pub const SIZE_VARIABLE: &str = "PARNASS_SIZE";
+
+/// The place of this process in its job.
+#[derive(Debug)]
+pub struct Membership {
+    /// This process's rank in the job, from 0.
+    pub rank: u32,
+    /// Number of ranks in the job.
+    pub size: u32,
+    /// The memory file that all ranks share; none in a world of one without a launcher.
+    pub job_memory: Option<OwnedFd>,
+    /// Which of the colon-separated parts of the command line started this rank, from 0
+    /// (MPI_APPNUM; MPI 5.0, section 11.10.3). -1 without a launcher.
+    pub app_number: i32,
+    /// Names the job among those of this machine.
+    pub job_id: String,
+    /// Processors that the local ranks of this job may use together: the affinity mask, bounded by the
+    /// control group's limit.
+    pub local_cpus: usize,
+    /// Whether each rank was bound to processors of its own.
+    pub bound: bool,
+    launcher: LauncherLink,
+}
+
+impl Membership {
+    /// The connection to the launcher; silent in a world of one.
+    pub fn launcher(&self) -> &LauncherLink {
+        &self.launcher
+    }
+
+    /// A world of one, as of a program that was started without a launcher.
+    pub fn alone() -> Membership {
+        Membership {
+            rank: 0,
+            size: 1,
+            job_memory: None,
+            app_number: -1,
+            job_id: format!("alone-{}", std::process::id()),
+            local_cpus: available_processors(),
+            bound: false,
+            launcher: LauncherLink::none(),
+        }
+    }
+}
+
+/// Takes the place that the environment names: a rank of the launcher's job, or a world of one.
+///
+/// # Errors
+/// When the environment names a launcher that is gone, that refuses (the rank is taken by another process),
+/// or that speaks another version. There is no quiet fallback: N programs that each believe to be alone
+/// would be worse than an error.
+pub fn join() -> Result<Membership, Error> {
+    let Ok(job) = std::env::var(JOB_VARIABLE) else { return Ok(Membership::alone()) };
+    let rank = std::env::var(RANK_VARIABLE).unwrap_or_default();
+    join_as(&job, &rank)
+}
+
+/// [`join`] with the values of the two variables.
+pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
+    let address = Address::parse(job)
+        .ok_or_else(|| Error::new(format!("{JOB_VARIABLE} is '{job}', which mpiexec never sets; {UNSET}")))?;
+    let rank: u32 = rank
+        .parse()
+        .map_err(|_| Error::new(format!("{RANK_VARIABLE} is '{rank}' and not a rank; {UNSET}")))?;
+    let (link, welcome, memory) = LauncherLink::connect(&address, rank)?;
+    Ok(Membership {
+        rank,
+        size: welcome.size,
+        job_memory: Some(memory),
+        app_number: welcome.app_number,
+        job_id: address.name,
+        local_cpus: welcome.local_cpus,
+        bound: welcome.bound,
+        launcher: link,
+    })
+}
+
+const UNSET: &str = "start the program with mpiexec, or unset PARNASS_JOB and PARNASS_RANK to run it alone";
+
+/// Processors that this process may use: its affinity mask, bounded by the limit of its control group.
+pub fn available_processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Why a process could not join its job, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+impl Error {
+    fn new(message: impl Into<String>) -> Error {
+        Error(message.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_is_gone_is_named() {
+        let address = Address { name: "parnass-nobody".into(), secret: Secret::random() };
+        let error = join_as(&address.to_string(), "0").unwrap_err().to_string();
+        assert!(error.contains("is gone") && error.contains("unset PARNASS_JOB"), "{error}");
+    }
+
+    #[test]
+    fn words_that_mpiexec_never_sets_are_refused() {
+        assert!(join_as("rubbish", "0").unwrap_err().to_string().contains("'rubbish'"));
+        let address = Address { name: "x".into(), secret: Secret::random() }.to_string();
+        assert!(join_as(&address, "-1").unwrap_err().to_string().contains("'-1' and not a rank"));
+    }
+}

@@ -1,0 +1,222 @@
+//! The few things about processes and signals that the standard library and safe system-call crates do not
+//! offer, each as a small safe function. Used by the launcher and by the link of a rank to its launcher.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Which side of a [`fork_alone`] this is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fork {
+    /// The process that forked, with the process id of its new child.
+    Parent(i32),
+    /// The new process.
+    Child,
+}
+
+/// Forks a process that has a single thread.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` when other threads run: the child of a threaded process may only make
+/// async-signal-safe calls, which a safe function cannot promise. Else what fork(2) says.
+pub fn fork_alone() -> io::Result<Fork> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "fork of a process with several threads"));
+    }
+    // SAFETY: this is the only thread, so that the child's copy of every lock and of the allocator is in a
+    // consistent state.
+    match check(unsafe { libc::fork() })? {
+        0 => Ok(Fork::Child),
+        child => Ok(Fork::Parent(child)),
+    }
+}
+
+/// What a new process does between fork and exec; see [`prepare`].
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// Becomes the leader of its own process group.
+    pub own_process_group: bool,
+    /// The process id of the process that starts it: the new one is killed when that one dies.
+    pub dies_with: Option<i32>,
+    /// The processors that it may run on; all that its parent may, when empty.
+    pub processors: Vec<usize>,
+    /// Its soft limit of open files, where that of its parent is another.
+    pub open_files: Option<u64>,
+}
+
+/// Has `command` start as `start` says, with no signal blocked.
+pub fn prepare(command: &mut Command, start: Start) {
+    // SAFETY: all-zero is the empty set of processors.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &processor in &start.processors {
+        if processor < libc::CPU_SETSIZE as usize {
+            // SAFETY: the index was checked.
+            unsafe { libc::CPU_SET(processor, &mut set) }
+        }
+    }
+    let bind = !start.processors.is_empty();
+    let (own_process_group, dies_with, open_files) =
+        (start.own_process_group, start.dies_with, start.open_files);
+    let between = move || {
+        // SAFETY: only async-signal-safe calls on values of this frame; nothing is allocated.
+        unsafe {
+            if own_process_group {
+                check(libc::setpgid(0, 0))?;
+            }
+            if let Some(parent) = dies_with {
+                check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+                if libc::getppid() != parent {
+                    libc::_exit(127); // It died before it could be watched.
+                }
+            }
+            if bind {
+                check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set))?;
+            }
+            if let Some(soft) = open_files {
+                let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
+                limit.rlim_cur = soft;
+                check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit))?;
+            }
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            check(libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()))?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes async-signal-safe calls only.
+    unsafe { command.pre_exec(between) };
+}
+
+/// Signals taken from a descriptor instead of by handlers. They stay blocked in this process and its forks.
+#[derive(Debug)]
+pub struct SignalQueue(OwnedFd);
+
+impl SignalQueue {
+    /// Takes those of `signals` that are not ignored (as under nohup, or in the background of a script).
+    pub fn new(signals: &[i32]) -> io::Result<SignalQueue> {
+        // SAFETY: plain system calls on local values; an all-zero sigaction and sigset are valid.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for &signal in signals {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                check(libc::sigaction(signal, std::ptr::null(), &mut action))?;
+                if action.sa_sigaction != libc::SIG_IGN || signal == libc::SIGCHLD {
+                    libc::sigaddset(&mut set, signal);
+                }
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;
+            let descriptor = check(libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC))?;
+            Ok(SignalQueue(OwnedFd::from_raw_fd(descriptor)))
+        }
+    }
+
+    /// The next signal that has come, if any.
+    pub fn take(&self) -> Option<i32> {
+        // SAFETY: all-zero is a valid record, and the kernel writes at most its size.
+        unsafe {
+            let mut record: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let read = libc::read(self.0.as_raw_fd(), (&raw mut record).cast(), size);
+            (read == size as isize).then_some(record.ssi_signo as i32)
+        }
+    }
+}
+
+impl std::os::fd::AsFd for SignalQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Ignores `signal` in this process; a program started from it inherits that.
+pub fn ignore(signal: i32) {
+    // SAFETY: installs no handler.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+/// Gives `signal` its default action and unblocks it.
+pub fn restore(signal: i32) {
+    // SAFETY: installs no handler; the set is a local value.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+    }
+}
+
+/// Has the kernel kill this process as soon as `socket` is closed at its other end (or anything arrives on
+/// it): the watch on the launcher that needs no thread.
+pub fn die_with(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptor = socket.as_raw_fd();
+    // SAFETY: fcntl on an open descriptor with integer arguments.
+    unsafe {
+        check(libc::fcntl(descriptor, libc::F_SETOWN, libc::getpid()))?;
+        check(libc::fcntl(descriptor, F_SETSIG, libc::SIGKILL))?;
+        let flags = check(libc::fcntl(descriptor, libc::F_GETFL))?;
+        check(libc::fcntl(descriptor, libc::F_SETFL, flags | libc::O_ASYNC))?;
+    }
+    // What was closed before the watch began raises nothing any more.
+    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one record, a timeout of zero.
+    if unsafe { libc::poll(&mut poll, 1, 0) } > 0 {
+        return Err(io::Error::from(io::ErrorKind::ConnectionReset));
+    }
+    Ok(())
+}
+
+/// From linux/fcntl.h; the same on every architecture that Rust supports but not named by the libc crate.
+const F_SETSIG: libc::c_int = 10;
+
+/// The name of this process in tools such as ps and pkill; at most 15 bytes count.
+pub fn set_name(name: &CStr) {
+    // SAFETY: a terminated string that outlives the call.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_prepared_command_leads_its_own_group() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n; [ $(ps -o pgid= -p $$) = $$ ]"]);
+        let start = Start {
+            own_process_group: true,
+            dies_with: Some(std::process::id() as i32),
+            open_files: Some(100),
+            ..Start::default()
+        };
+        prepare(&mut command, start);
+        let output = command.output().unwrap();
+        assert_eq!(output.stdout, b"100\n");
+        assert!(output.status.success());
+    }
+
+    #[test]
+    fn a_threaded_process_is_not_forked() {
+        let (_keep, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || wait.recv());
+        assert_eq!(fork_alone().unwrap_err().kind(), io::ErrorKind::Unsupported);
+        drop(_keep);
+        let _ = thread.join();
+    }
+
+    #[test]
+    fn a_closed_socket_is_reported_when_the_watch_begins() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(far);
+        assert!(die_with(near.as_fd()).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! What a rank and its launcher say to each other: one short text per message on a sequenced-packet socket.
+//!
+//! ```text
+//! rank:      join VERSION SECRET RANK
+//! launcher:  welcome SIZE APP_NUMBER LOCAL_CPUS BOUND     with the descriptor of the job's memory, or
+//!            refused REASON
+//! rank:      finalized                                    MPI_Finalize is complete
+//!            abort CODE MESSAGE                           MPI_Abort
+//! ```
+//!
+//! After its welcome the launcher sends nothing more: the rank's watch takes anything that arrives, and the
+//! end of the connection, for the launcher's death.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+/// Counts up when a message changes its meaning.
+pub const VERSION: u32 = 1;
+/// No message is longer; the text of an abort is cut to fit.
+const MESSAGE_BYTES_MAXIMUM: usize = 4096;
+
+/// What only the processes of one job know, by their environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Secret(u128);
+
+impl Secret {
+    /// A new one, from the kernel.
+    pub fn random() -> Secret {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+            .expect("the kernel gives sixteen random bytes");
+        Secret(u128::from_ne_bytes(bytes))
+    }
+}
+
+/// Where the launcher listens. Written as `NAME:SECRET`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The abstract name of its socket, which is the job's name too.
+    pub name: String,
+    /// The job's secret.
+    pub secret: Secret,
+}
+
+impl Address {
+    /// Reads `NAME:SECRET`.
+    pub fn parse(text: &str) -> Option<Address> {
+        let (name, secret) = text.rsplit_once(':')?;
+        let secret = Secret(u128::from_str_radix(secret, 16).ok()?);
+        (!name.is_empty() && name.len() < 100).then(|| Address { name: name.to_owned(), secret })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{:032x}", self.name, self.secret.0)
+    }
+}
+
+/// What a rank is told when it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Welcome {
+    /// Number of ranks in the job.
+    pub size: u32,
+    /// Which part of the command line started the rank.
+    pub app_number: i32,
+    /// Processors that the local ranks share.
+    pub local_cpus: usize,
+    /// Whether each rank has processors of its own.
+    pub bound: bool,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A process asks for the place of `rank`.
+    Join { version: u32, secret: Secret, rank: u32 },
+    /// The place is given.
+    Welcome(Welcome),
+    /// The place is not given, for this reason.
+    Refused(String),
+    /// The rank has completed MPI_Finalize.
+    Finalized,
+    /// The rank has called MPI_Abort.
+    Abort { code: i32, message: String },
+}
+
+impl Message {
+    fn encode(&self) -> Vec<u8> {
+        let mut text = match self {
+            Message::Join { version, secret, rank } => format!("join {version} {:032x} {rank}", secret.0),
+            Message::Welcome(Welcome { size, app_number, local_cpus, bound }) => {
+                format!("welcome {size} {app_number} {local_cpus} {}", u8::from(*bound))
+            }
+            Message::Refused(reason) => format!("refused {reason}"),
+            Message::Finalized => "finalized".to_owned(),
+            Message::Abort { code, message } => format!("abort {code} {message}"),
+        }
+        .into_bytes();
+        text.truncate(MESSAGE_BYTES_MAXIMUM);
+        text
+    }
+
+    /// `None` when the bytes are no message; they come from another process and may be anything.
+    fn decode(bytes: &[u8]) -> Option<Message> {
+        let text = String::from_utf8_lossy(bytes);
+        let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
+        let fields: Vec<&str> = rest.split(' ').collect();
+        Some(match word {
+            "join" => Message::Join {
+                version: fields.first()?.parse().ok()?,
+                secret: Secret(u128::from_str_radix(fields.get(1)?, 16).ok()?),
+                rank: fields.get(2)?.parse().ok()?,
+            },
+            "welcome" => Message::Welcome(Welcome {
+                size: fields.first()?.parse().ok()?,
+                app_number: fields.get(1)?.parse().ok()?,
+                local_cpus: fields.get(2)?.parse().ok()?,
+                bound: *fields.get(3)? == "1",
+            }),
+            "refused" => Message::Refused(rest.to_owned()),
+            "finalized" => Message::Finalized,
+            "abort" => {
+                let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
+                Message::Abort { code: code.parse().ok()?, message: message.to_owned() }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Sends `message` on `socket`, with a descriptor where one goes along.
+pub fn send(socket: BorrowedFd<'_>, message: &Message, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let bytes = message.encode();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = descriptor.map(|descriptor| [descriptor]);
+    if let Some(descriptors) = &descriptors {
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives one message and the descriptor that came with it.
+///
+/// # Errors
+/// `UnexpectedEof` when the other side has closed; `InvalidData` when what came is no message; `WouldBlock`.
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Message, Option<OwnedFd>)> {
+    let mut bytes = [0; MESSAGE_BYTES_MAXIMUM];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received =
+        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    if received.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut descriptor = None;
+    for part in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = part {
+            descriptor = descriptors.last();
+        }
+    }
+    let message = Message::decode(&bytes[..received.bytes]).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((message, descriptor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_survives_its_encoding() {
+        let welcome = Welcome { size: 64, app_number: 1, local_cpus: 2, bound: true };
+        for message in [
+            Message::Join { version: VERSION, secret: Secret::random(), rank: 7 },
+            Message::Welcome(welcome),
+            Message::Refused("rank 7 is taken".into()),
+            Message::Finalized,
+            Message::Abort { code: -3, message: "out of cheese, twice".into() },
+            Message::Abort { code: 3, message: String::new() },
+        ] {
+            assert_eq!(Message::decode(&message.encode()), Some(message));
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_no_message() {
+        for bytes in [&b""[..], b"join", b"join 1 x 2", b"welcome 1", b"abort x", b"\xff\xfe", b"hello 1 2"] {
+            assert_eq!(Message::decode(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_read_what_they_write() {
+        let address = Address { name: "parnass-12-ab".into(), secret: Secret::random() };
+        assert_eq!(Address::parse(&address.to_string()), Some(address));
+        for text in ["", ":", "name", "name:xyz", ":12"] {
+            assert_eq!(Address::parse(text), None, "{text:?}");
+        }
+    }
+}
