@@ -1,1 +1,12 @@
+//! Type maps compiled to copy programs; packing and unpacking of any window of the packed stream; type
+//! signatures; `external32`; reduction operators. Knows no MPI object, only bytes and elements.
 
+mod copy;
+mod element;
+mod layout;
+mod program;
+mod signature;
+
+pub use element::{Element, Family};
+pub use layout::{Layout, LayoutError};
+pub use signature::Signature;

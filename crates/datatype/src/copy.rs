@@ -1,0 +1,375 @@
+//! Executing copy programs: memory to packed stream and back.
+//!
+//! Every function is compiled twice, for `PACK` (memory to stream) and for unpacking (stream to memory). Memory
+//! is addressed by number, since a layout may start from address 0 (`MPI_BOTTOM`) and reach many objects.
+//!
+//! # Safety
+//! All functions of this module ask the same of their caller: every byte that the program reaches from `memory`,
+//! and `length` bytes from `stream`, are valid for the copy, and the two do not overlap.
+
+use crate::program::{Program, Shape};
+use std::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
+
+/// Iterations of a loop that are copied column by column at once; their bytes stay in the first-level cache.
+const TILE: u64 = 32;
+/// Longest run that is worth copying column by column.
+const SHORT_RUN: u64 = 64;
+
+/// Moves one value of type `T`; both sides may be unaligned.
+#[inline(always)]
+unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
+    let (memory, stream) = (with_exposed_provenance_mut::<T>(memory), with_exposed_provenance_mut::<T>(stream));
+    // SAFETY: as the module asks.
+    unsafe {
+        if PACK {
+            stream.write_unaligned(memory.read_unaligned());
+        } else {
+            memory.write_unaligned(stream.read_unaligned());
+        }
+    }
+}
+
+/// Moves `length` bytes.
+#[inline(always)]
+unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize) {
+    let (memory, stream) = (with_exposed_provenance_mut::<u8>(memory), with_exposed_provenance_mut::<u8>(stream));
+    // SAFETY: as the module asks.
+    unsafe {
+        if PACK {
+            copy_nonoverlapping(memory, stream, length);
+        } else {
+            copy_nonoverlapping(stream, memory, length);
+        }
+    }
+}
+
+/// Calls `$body` with the type alias `$T` of `$length` bytes where there is a specialised size, else `$other`.
+macro_rules! by_length {
+    ($length:expr, $T:ident => $body:expr, $other:expr) => {
+        by_length!(@ $length, $T, $body, $other, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32 40 48 56 64)
+    };
+    (@ $length:expr, $T:ident, $body:expr, $other:expr, $($size:literal)*) => {
+        match $length {
+            $($size => { type $T = [u8; $size]; $body })*
+            _ => $other,
+        }
+    };
+}
+
+/// Moves one run, without a call where it is short.
+#[inline(always)]
+unsafe fn move_run<const PACK: bool>(memory: usize, stream: usize, length: u64) {
+    // SAFETY: as the module asks.
+    unsafe {
+        by_length!(length, T => move_value::<PACK, T>(memory, stream), move_bytes::<PACK>(memory, stream, length as usize));
+    }
+}
+
+/// Two strides, a count: the one loop that everything short comes down to.
+#[inline(always)]
+unsafe fn move_column<const PACK: bool, T: Copy>(memory: usize, memory_stride: i64, stream: usize, stream_stride: u64, count: u64) {
+    for index in 0..count {
+        let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+        let stream = stream + (stream_stride * index) as usize;
+        // SAFETY: as the module asks.
+        unsafe { move_value::<PACK, T>(memory, stream) };
+    }
+}
+
+/// Moves `count` runs of `length` bytes between two strided sides.
+unsafe fn move_strided<const PACK: bool>(
+    memory: usize,
+    memory_stride: i64,
+    stream: usize,
+    stream_stride: u64,
+    count: u64,
+    length: u64,
+) {
+    // SAFETY: as the module asks.
+    unsafe {
+        by_length!(length, T => move_column::<PACK, T>(memory, memory_stride, stream, stream_stride, count), {
+            for index in 0..count {
+                let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+                move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize);
+            }
+        });
+    }
+}
+
+/// Moves runs of one length at listed offsets.
+unsafe fn move_blocks<const PACK: bool>(memory: usize, offsets: &[i64], stream: usize, length: u64) {
+    // SAFETY: as the module asks.
+    unsafe {
+        by_length!(length, T => {
+            for (index, offset) in offsets.iter().enumerate() {
+                move_value::<PACK, T>(memory.wrapping_add_signed(*offset as isize), stream + index * size_of::<T>());
+            }
+        }, {
+            for (index, offset) in offsets.iter().enumerate() {
+                let stream = stream + index * length as usize;
+                move_bytes::<PACK>(memory.wrapping_add_signed(*offset as isize), stream, length as usize);
+            }
+        });
+    }
+}
+
+/// Executes the whole program.
+pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, stream: usize) {
+    let memory = memory.wrapping_add_signed(program.first as isize);
+    // SAFETY: as the module asks.
+    unsafe {
+        match &program.shape {
+            Shape::Empty => {}
+            Shape::Run => move_bytes::<PACK>(memory, stream, program.size as usize),
+            Shape::Strided { count, stride, length } => {
+                move_strided::<PACK>(memory, *stride, stream, *length, *count, *length);
+            }
+            Shape::Blocks { length, offsets } => move_blocks::<PACK>(memory, offsets, stream, *length),
+            Shape::Runs(runs) => {
+                for index in 0..runs.len() {
+                    let length = Program::run_length(runs, index, program.size);
+                    let run = runs[index];
+                    move_run::<PACK>(memory.wrapping_add_signed(run.offset as isize), stream + run.start as usize, length);
+                }
+            }
+            Shape::Loop { count, stride, body } => full_loop::<PACK>(body, *count, *stride, memory, stream),
+            Shape::Sequence(parts) => {
+                for part in parts.iter() {
+                    full::<PACK>(&part.body, memory, stream + part.start as usize);
+                }
+            }
+        }
+    }
+}
+
+/// Executes the whole `body` `count` times.
+unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, memory: usize, stream: usize) {
+    let start = memory.wrapping_add_signed(body.first as isize);
+    // SAFETY: as the module asks.
+    unsafe {
+        match &body.shape {
+            Shape::Run if stride == body.size as i64 => {
+                return move_bytes::<PACK>(start, stream, (body.size * count) as usize);
+            }
+            Shape::Run => return move_strided::<PACK>(start, stride, stream, body.size, count, body.size),
+            Shape::Strided { count: inner, stride: step, length } if *length <= SHORT_RUN => {
+                // Column by column where a row is short, or where the loop walks along a cache line (a transposition).
+                if *inner <= 8 || stride.unsigned_abs() < step.unsigned_abs() {
+                    return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
+                        for index in 0..*inner {
+                            let memory = memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
+                            let stream = stream + (index * length) as usize;
+                            move_strided::<PACK>(memory, stride, stream, body.size, count, *length);
+                        }
+                    });
+                }
+            }
+            Shape::Blocks { length, offsets } if *length <= SHORT_RUN && offsets.len() <= 16 => {
+                return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
+                    for (index, offset) in offsets.iter().enumerate() {
+                        let memory = memory.wrapping_add_signed(*offset as isize);
+                        move_strided::<PACK>(memory, stride, stream + index * *length as usize, body.size, count, *length);
+                    }
+                });
+            }
+            Shape::Runs(runs) if runs.len() <= 16 && body.size <= SHORT_RUN * runs.len() as u64 => {
+                return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
+                    for (index, run) in runs.iter().enumerate() {
+                        let memory = memory.wrapping_add_signed(run.offset as isize);
+                        let length = Program::run_length(runs, index, body.size);
+                        move_strided::<PACK>(memory, stride, stream + run.start as usize, body.size, count, length);
+                    }
+                });
+            }
+            _ => {}
+        }
+        for index in 0..count {
+            let memory = memory.wrapping_add_signed((stride.wrapping_mul(index as i64)) as isize);
+            full::<PACK>(body, memory, stream + (body.size * index) as usize);
+        }
+    }
+}
+
+/// Cuts a loop into tiles of a few iterations.
+fn tiles(count: u64, stride: i64, size: u64, memory: usize, stream: usize, mut tile: impl FnMut(usize, usize, u64)) {
+    let mut done = 0;
+    while done < count {
+        let now = TILE.min(count - done);
+        tile(
+            memory.wrapping_add_signed((stride.wrapping_mul(done as i64)) as isize),
+            stream + (size * done) as usize,
+            now,
+        );
+        done += now;
+    }
+}
+
+/// Executes the bytes `skip .. skip + length` of the packed stream of `program`.
+pub(crate) unsafe fn window<const PACK: bool>(program: &Program, memory: usize, skip: u64, length: u64, stream: usize) {
+    if length == 0 {
+        return;
+    }
+    // SAFETY: as the module asks.
+    unsafe {
+        if length == program.size {
+            return full::<PACK>(program, memory, stream);
+        }
+        let memory = memory.wrapping_add_signed(program.first as isize);
+        match &program.shape {
+            Shape::Empty => {}
+            Shape::Run => move_bytes::<PACK>(memory.wrapping_add(skip as usize), stream, length as usize),
+            Shape::Strided { count: _, stride, length: run } => {
+                window_loop::<PACK>(&Program::run(0, *run), *stride, memory, skip, length, stream);
+            }
+            Shape::Loop { count: _, stride, body } => window_loop::<PACK>(body, *stride, memory, skip, length, stream),
+            Shape::Blocks { length: run, offsets } => {
+                let (head, whole, tail) = split(*run, skip, length);
+                let mut index = (skip / run) as usize;
+                let mut stream = stream;
+                if head > 0 {
+                    let memory = memory.wrapping_add_signed(offsets[index] as isize).wrapping_add((skip % run) as usize);
+                    move_bytes::<PACK>(memory, stream, head as usize);
+                    stream += head as usize;
+                    index += 1;
+                }
+                move_blocks::<PACK>(memory, &offsets[index..index + whole as usize], stream, *run);
+                if tail > 0 {
+                    index += whole as usize;
+                    stream += (whole * run) as usize;
+                    move_bytes::<PACK>(memory.wrapping_add_signed(offsets[index] as isize), stream, tail as usize);
+                }
+            }
+            Shape::Runs(runs) => {
+                let mut index = runs.partition_point(|run| run.start <= skip) - 1;
+                let (mut skip, mut left, mut stream) = (skip - runs[index].start, length, stream);
+                while left > 0 {
+                    let now = left.min(Program::run_length(runs, index, program.size) - skip);
+                    let memory = memory.wrapping_add_signed(runs[index].offset as isize).wrapping_add(skip as usize);
+                    move_run::<PACK>(memory, stream, now);
+                    (skip, left, stream, index) = (0, left - now, stream + now as usize, index + 1);
+                }
+            }
+            Shape::Sequence(parts) => {
+                let mut index = parts.partition_point(|part| part.start <= skip) - 1;
+                let (mut skip, mut left, mut stream) = (skip - parts[index].start, length, stream);
+                while left > 0 {
+                    let body = &parts[index].body;
+                    let now = left.min(body.size - skip);
+                    window::<PACK>(body, memory, skip, now, stream);
+                    (skip, left, stream, index) = (0, left - now, stream + now as usize, index + 1);
+                }
+            }
+        }
+    }
+}
+
+/// Cuts a window of a list of units of `size` bytes: bytes of a first, cut unit; whole units; bytes of a last, cut unit.
+/// A window inside one unit is all head.
+fn split(size: u64, skip: u64, length: u64) -> (u64, u64, u64) {
+    let inside = skip % size;
+    let head = if inside == 0 { 0 } else { length.min(size - inside) };
+    ((head), (length - head) / size, (length - head) % size)
+}
+
+/// Executes the bytes `skip .. skip + length` of the packed stream of `body` repeated at `stride`.
+pub(crate) unsafe fn window_loop<const PACK: bool>(
+    body: &Program,
+    stride: i64,
+    memory: usize,
+    skip: u64,
+    length: u64,
+    stream: usize,
+) {
+    if length == 0 {
+        return;
+    }
+    let (head, whole, tail) = split(body.size, skip, length);
+    let at = |index: u64| memory.wrapping_add_signed((stride.wrapping_mul(index as i64)) as isize);
+    let mut index = skip / body.size;
+    let mut stream = stream;
+    // SAFETY: as the module asks.
+    unsafe {
+        if head > 0 {
+            window::<PACK>(body, at(index), skip % body.size, head, stream);
+            stream += head as usize;
+            index += 1;
+        }
+        if whole > 0 {
+            full_loop::<PACK>(body, whole, stride, at(index), stream);
+        }
+        if tail > 0 {
+            window::<PACK>(body, at(index + whole), 0, tail, stream + (whole * body.size) as usize);
+        }
+    }
+}
+
+/// Visits the runs of bytes of the window `skip .. skip + length` of `body` repeated at `stride`, in packed order,
+/// as (offset, length). Stops, and returns false, as soon as `visit` returns false.
+pub(crate) fn visit_loop(
+    body: &Program,
+    stride: i64,
+    base: i64,
+    mut skip: u64,
+    mut length: u64,
+    visit: &mut dyn FnMut(i64, u64) -> bool,
+) -> bool {
+    while length > 0 {
+        let (index, inside) = (skip / body.size, skip % body.size);
+        let now = length.min(body.size - inside);
+        if !visit_window(body, base.wrapping_add(stride.wrapping_mul(index as i64)), inside, now, visit) {
+            return false;
+        }
+        (skip, length) = (skip + now, length - now);
+    }
+    true
+}
+
+fn visit_window(program: &Program, base: i64, skip: u64, length: u64, visit: &mut dyn FnMut(i64, u64) -> bool) -> bool {
+    if length == 0 {
+        return true;
+    }
+    let base = base.wrapping_add(program.first);
+    match &program.shape {
+        Shape::Empty => true,
+        Shape::Run => visit(base.wrapping_add_unsigned(skip), length),
+        Shape::Strided { stride, length: run, .. } => visit_loop(&Program::run(0, *run), *stride, base, skip, length, visit),
+        Shape::Loop { stride, body, .. } => visit_loop(body, *stride, base, skip, length, visit),
+        Shape::Blocks { length: run, offsets } => {
+            let (mut skip, mut left) = (skip, length);
+            while left > 0 {
+                let (index, inside) = ((skip / run) as usize, skip % run);
+                let now = left.min(run - inside);
+                if !visit(base.wrapping_add(offsets[index]).wrapping_add_unsigned(inside), now) {
+                    return false;
+                }
+                (skip, left) = (skip + now, left - now);
+            }
+            true
+        }
+        Shape::Runs(runs) => {
+            let mut index = runs.partition_point(|run| run.start <= skip) - 1;
+            let (mut skip, mut left) = (skip - runs[index].start, length);
+            while left > 0 {
+                let now = left.min(Program::run_length(runs, index, program.size) - skip);
+                if !visit(base.wrapping_add(runs[index].offset).wrapping_add_unsigned(skip), now) {
+                    return false;
+                }
+                (skip, left, index) = (0, left - now, index + 1);
+            }
+            true
+        }
+        Shape::Sequence(parts) => {
+            let mut index = parts.partition_point(|part| part.start <= skip) - 1;
+            let (mut skip, mut left) = (skip - parts[index].start, length);
+            while left > 0 {
+                let body = &parts[index].body;
+                let now = left.min(body.size - skip);
+                if !visit_window(body, base, skip, now, visit) {
+                    return false;
+                }
+                (skip, left, index) = (0, left - now, index + 1);
+            }
+            true
+        }
+    }
+}
