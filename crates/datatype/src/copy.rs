@@ -18,7 +18,8 @@ const SHORT_RUN: u64 = 64;
 /// Moves one value of type `T`; both sides may be unaligned.
 #[inline(always)]
 unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
-    let (memory, stream) = (with_exposed_provenance_mut::<T>(memory), with_exposed_provenance_mut::<T>(stream));
+    let (memory, stream) =
+        (with_exposed_provenance_mut::<T>(memory), with_exposed_provenance_mut::<T>(stream));
     // SAFETY: as the module asks.
     unsafe {
         if PACK {
@@ -32,7 +33,8 @@ unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
 /// Moves `length` bytes.
 #[inline(always)]
 unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize) {
-    let (memory, stream) = (with_exposed_provenance_mut::<u8>(memory), with_exposed_provenance_mut::<u8>(stream));
+    let (memory, stream) =
+        (with_exposed_provenance_mut::<u8>(memory), with_exposed_provenance_mut::<u8>(stream));
     // SAFETY: as the module asks.
     unsafe {
         if PACK {
@@ -67,7 +69,13 @@ unsafe fn move_run<const PACK: bool>(memory: usize, stream: usize, length: u64) 
 
 /// Two strides, a count: the one loop that everything short comes down to.
 #[inline(always)]
-unsafe fn move_column<const PACK: bool, T: Copy>(memory: usize, memory_stride: i64, stream: usize, stream_stride: u64, count: u64) {
+unsafe fn move_column<const PACK: bool, T: Copy>(
+    memory: usize,
+    memory_stride: i64,
+    stream: usize,
+    stream_stride: u64,
+    count: u64,
+) {
     for index in 0..count {
         let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
         let stream = stream + (stream_stride * index) as usize;
@@ -129,7 +137,11 @@ pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, st
                 for index in 0..runs.len() {
                     let length = Program::run_length(runs, index, program.size);
                     let run = runs[index];
-                    move_run::<PACK>(memory.wrapping_add_signed(run.offset as isize), stream + run.start as usize, length);
+                    move_run::<PACK>(
+                        memory.wrapping_add_signed(run.offset as isize),
+                        stream + run.start as usize,
+                        length,
+                    );
                 }
             }
             Shape::Loop { count, stride, body } => full_loop::<PACK>(body, *count, *stride, memory, stream),
@@ -157,7 +169,8 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
                 if *inner <= 8 || stride.unsigned_abs() < step.unsigned_abs() {
                     return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
                         for index in 0..*inner {
-                            let memory = memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
+                            let memory =
+                                memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
                             let stream = stream + (index * length) as usize;
                             move_strided::<PACK>(memory, stride, stream, body.size, count, *length);
                         }
@@ -168,7 +181,14 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
                 return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
                     for (index, offset) in offsets.iter().enumerate() {
                         let memory = memory.wrapping_add_signed(*offset as isize);
-                        move_strided::<PACK>(memory, stride, stream + index * *length as usize, body.size, count, *length);
+                        move_strided::<PACK>(
+                            memory,
+                            stride,
+                            stream + index * *length as usize,
+                            body.size,
+                            count,
+                            *length,
+                        );
                     }
                 });
             }
@@ -177,7 +197,14 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
                     for (index, run) in runs.iter().enumerate() {
                         let memory = memory.wrapping_add_signed(run.offset as isize);
                         let length = Program::run_length(runs, index, body.size);
-                        move_strided::<PACK>(memory, stride, stream + run.start as usize, body.size, count, length);
+                        move_strided::<PACK>(
+                            memory,
+                            stride,
+                            stream + run.start as usize,
+                            body.size,
+                            count,
+                            length,
+                        );
                     }
                 });
             }
@@ -191,7 +218,14 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
 }
 
 /// Cuts a loop into tiles of a few iterations.
-fn tiles(count: u64, stride: i64, size: u64, memory: usize, stream: usize, mut tile: impl FnMut(usize, usize, u64)) {
+fn tiles(
+    count: u64,
+    stride: i64,
+    size: u64,
+    memory: usize,
+    stream: usize,
+    mut tile: impl FnMut(usize, usize, u64),
+) {
     let mut done = 0;
     while done < count {
         let now = TILE.min(count - done);
@@ -205,7 +239,13 @@ fn tiles(count: u64, stride: i64, size: u64, memory: usize, stream: usize, mut t
 }
 
 /// Executes the bytes `skip .. skip + length` of the packed stream of `program`.
-pub(crate) unsafe fn window<const PACK: bool>(program: &Program, memory: usize, skip: u64, length: u64, stream: usize) {
+pub(crate) unsafe fn window<const PACK: bool>(
+    program: &Program,
+    memory: usize,
+    skip: u64,
+    length: u64,
+    stream: usize,
+) {
     if length == 0 {
         return;
     }
@@ -221,13 +261,17 @@ pub(crate) unsafe fn window<const PACK: bool>(program: &Program, memory: usize, 
             Shape::Strided { count: _, stride, length: run } => {
                 window_loop::<PACK>(&Program::run(0, *run), *stride, memory, skip, length, stream);
             }
-            Shape::Loop { count: _, stride, body } => window_loop::<PACK>(body, *stride, memory, skip, length, stream),
+            Shape::Loop { count: _, stride, body } => {
+                window_loop::<PACK>(body, *stride, memory, skip, length, stream)
+            }
             Shape::Blocks { length: run, offsets } => {
                 let (head, whole, tail) = split(*run, skip, length);
                 let mut index = (skip / run) as usize;
                 let mut stream = stream;
                 if head > 0 {
-                    let memory = memory.wrapping_add_signed(offsets[index] as isize).wrapping_add((skip % run) as usize);
+                    let memory = memory
+                        .wrapping_add_signed(offsets[index] as isize)
+                        .wrapping_add((skip % run) as usize);
                     move_bytes::<PACK>(memory, stream, head as usize);
                     stream += head as usize;
                     index += 1;
@@ -236,7 +280,11 @@ pub(crate) unsafe fn window<const PACK: bool>(program: &Program, memory: usize, 
                 if tail > 0 {
                     index += whole as usize;
                     stream += (whole * run) as usize;
-                    move_bytes::<PACK>(memory.wrapping_add_signed(offsets[index] as isize), stream, tail as usize);
+                    move_bytes::<PACK>(
+                        memory.wrapping_add_signed(offsets[index] as isize),
+                        stream,
+                        tail as usize,
+                    );
                 }
             }
             Shape::Runs(runs) => {
@@ -244,7 +292,8 @@ pub(crate) unsafe fn window<const PACK: bool>(program: &Program, memory: usize, 
                 let (mut skip, mut left, mut stream) = (skip - runs[index].start, length, stream);
                 while left > 0 {
                     let now = left.min(Program::run_length(runs, index, program.size) - skip);
-                    let memory = memory.wrapping_add_signed(runs[index].offset as isize).wrapping_add(skip as usize);
+                    let memory =
+                        memory.wrapping_add_signed(runs[index].offset as isize).wrapping_add(skip as usize);
                     move_run::<PACK>(memory, stream, now);
                     (skip, left, stream, index) = (0, left - now, stream + now as usize, index + 1);
                 }
@@ -324,7 +373,13 @@ pub(crate) fn visit_loop(
     true
 }
 
-fn visit_window(program: &Program, base: i64, skip: u64, length: u64, visit: &mut dyn FnMut(i64, u64) -> bool) -> bool {
+fn visit_window(
+    program: &Program,
+    base: i64,
+    skip: u64,
+    length: u64,
+    visit: &mut dyn FnMut(i64, u64) -> bool,
+) -> bool {
     if length == 0 {
         return true;
     }
@@ -332,7 +387,9 @@ fn visit_window(program: &Program, base: i64, skip: u64, length: u64, visit: &mu
     match &program.shape {
         Shape::Empty => true,
         Shape::Run => visit(base.wrapping_add_unsigned(skip), length),
-        Shape::Strided { stride, length: run, .. } => visit_loop(&Program::run(0, *run), *stride, base, skip, length, visit),
+        Shape::Strided { stride, length: run, .. } => {
+            visit_loop(&Program::run(0, *run), *stride, base, skip, length, visit)
+        }
         Shape::Loop { stride, body, .. } => visit_loop(body, *stride, base, skip, length, visit),
         Shape::Blocks { length: run, offsets } => {
             let (mut skip, mut left) = (skip, length);

@@ -144,7 +144,8 @@ impl Element {
         match self {
             Byte => Family::Byte,
             Packed | Character | WideCharacter => Family::Text,
-            Int8 | Int16 | Int32 | Int64 | Int128 | Uint8 | Uint16 | Uint32 | Uint64 | Long | UnsignedLong => Family::Integer,
+            Int8 | Int16 | Int32 | Int64 | Int128 | Uint8 | Uint16 | Uint32 | Uint64 | Long
+            | UnsignedLong => Family::Integer,
             Bool | Logical8 | Logical16 | Logical32 | Logical64 | Logical128 => Family::Logical,
             Float16 | Float32 | Float64 | LongDouble | Float128 => Family::FloatingPoint,
             Complex16 | Complex32 | Complex64 | ComplexLongDouble | Complex128 => Family::Complex,

@@ -131,14 +131,24 @@ impl Layout {
         };
         lower_bound.checked_add(extent).ok_or(LayoutError::TooLarge)?;
         let dense = program.size == 0 || (program.shape == Shape::Run && program.size as i64 == extent);
-        Ok(Layout(Arc::new(Inner { program, signature, data, markers, alignment, lower_bound, extent, dense })))
+        Ok(Layout(Arc::new(Inner {
+            program,
+            signature,
+            data,
+            markers,
+            alignment,
+            lower_bound,
+            extent,
+            dense,
+        })))
     }
 
     /// One value of an element.
     pub fn element(element: Element) -> Layout {
         let size = element.size();
         let (program, signature) = (Program::run(0, size as u64), Signature::element(element));
-        Layout::assemble(program, signature, Some((0, size as i64)), None, element.alignment()).expect("an element is small")
+        Layout::assemble(program, signature, Some((0, size as i64)), None, element.alignment())
+            .expect("an element is small")
     }
 
     /// No bytes at all; extent 0.
@@ -153,7 +163,8 @@ impl Layout {
 
     /// `count` blocks of `block` copies; the blocks start `stride` *extents* apart (MPI_Type_vector).
     pub fn vector(count: u64, block: u64, stride: i64, old: &Layout) -> Result<Layout, LayoutError> {
-        let stride = if count > 1 { stride.checked_mul(old.extent()).ok_or(LayoutError::TooLarge)? } else { 0 };
+        let stride =
+            if count > 1 { stride.checked_mul(old.extent()).ok_or(LayoutError::TooLarge)? } else { 0 };
         Layout::hvector(count, block, stride, old)
     }
 
@@ -165,22 +176,34 @@ impl Layout {
         span.place(old, count as u128 * block as u128, outer_low + inner_low, outer_high + inner_high);
         span.finish(|| {
             let copies = count.saturating_mul(block);
-            (old.0.program.repeated(block, old.extent()).repeated(count, stride), old.0.signature.repeated(copies))
+            (
+                old.0.program.repeated(block, old.extent()).repeated(count, stride),
+                old.0.signature.repeated(copies),
+            )
         })
     }
 
     /// Blocks of `old` as (copies, displacement in extents), in this order (MPI_Type_indexed).
-    pub fn indexed(blocks: impl ExactSizeIterator<Item = (u64, i64)>, old: &Layout) -> Result<Layout, LayoutError> {
+    pub fn indexed(
+        blocks: impl ExactSizeIterator<Item = (u64, i64)>,
+        old: &Layout,
+    ) -> Result<Layout, LayoutError> {
         let extent = old.extent() as i128;
         Layout::blocks(blocks.map(|(copies, displacement)| (copies, displacement as i128 * extent)), old)
     }
 
     /// Blocks of `old` as (copies, displacement in bytes), in this order (MPI_Type_create_hindexed).
-    pub fn hindexed(blocks: impl ExactSizeIterator<Item = (u64, i64)>, old: &Layout) -> Result<Layout, LayoutError> {
+    pub fn hindexed(
+        blocks: impl ExactSizeIterator<Item = (u64, i64)>,
+        old: &Layout,
+    ) -> Result<Layout, LayoutError> {
         Layout::blocks(blocks.map(|(copies, displacement)| (copies, displacement as i128)), old)
     }
 
-    fn blocks(blocks: impl ExactSizeIterator<Item = (u64, i128)>, old: &Layout) -> Result<Layout, LayoutError> {
+    fn blocks(
+        blocks: impl ExactSizeIterator<Item = (u64, i128)>,
+        old: &Layout,
+    ) -> Result<Layout, LayoutError> {
         let mut span = Span::new();
         let mut builder = SequenceBuilder::with_capacity(blocks.len());
         let mut copies_in_all = 0_u64;
@@ -273,7 +296,11 @@ impl Layout {
     #[inline]
     pub fn contiguous(&self, count: u64) -> Option<i64> {
         let inner = &*self.0;
-        if inner.dense || (count <= 1 && inner.program.shape == Shape::Run) { Some(inner.program.first) } else { None }
+        if inner.dense || (count <= 1 && inner.program.shape == Shape::Run) {
+            Some(inner.program.first)
+        } else {
+            None
+        }
     }
 
     /// Lowest byte and length in bytes of the memory that `count` copies span, from the buffer's address.
@@ -298,7 +325,14 @@ impl Layout {
 
     /// Copies `length` bytes from `source` to the places `skip .. skip + length` of the packed stream of `count` copies at
     /// `target`. The window is cut at the end of the stream; the number of bytes copied is returned.
-    pub fn unpack(&self, count: u64, target: UserAddress, skip: u64, source: UserAddress, length: u64) -> u64 {
+    pub fn unpack(
+        &self,
+        count: u64,
+        target: UserAddress,
+        skip: u64,
+        source: UserAddress,
+        length: u64,
+    ) -> u64 {
         let length = self.clamp(count, skip, length);
         // SAFETY: both addresses were promised valid for the operation when they were made.
         unsafe { self.execute::<false>(count, target.value(), skip, length, source.value()) };
@@ -309,7 +343,14 @@ impl Layout {
         length.min(self.size().saturating_mul(count).saturating_sub(skip))
     }
 
-    unsafe fn execute<const PACK: bool>(&self, count: u64, memory: usize, skip: u64, length: u64, stream: usize) {
+    unsafe fn execute<const PACK: bool>(
+        &self,
+        count: u64,
+        memory: usize,
+        skip: u64,
+        length: u64,
+        stream: usize,
+    ) {
         let program = &self.0.program;
         if length == 0 {
             return;

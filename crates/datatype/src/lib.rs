@@ -1,12 +1,16 @@
 //! Type maps compiled to copy programs; packing and unpacking of any window of the packed stream; type
 //! signatures; `external32`; reduction operators. Knows no MPI object, only bytes and elements.
 
+mod array;
 mod copy;
 mod element;
 mod layout;
+mod operator;
 mod program;
 mod signature;
 
+pub use array::{Dealing, Share, Slice};
 pub use element::{Element, Family};
 pub use layout::{Layout, LayoutError};
+pub use operator::{Operand, Operator};
 pub use signature::Signature;

@@ -83,10 +83,14 @@ impl Program {
         let shape = match &self.shape {
             Shape::Run if stride == self.size as i64 => Shape::Run,
             Shape::Run => Shape::Strided { count, stride, length: self.size },
-            Shape::Strided { count: inner, stride: step, length } if step.checked_mul(*inner as i64) == Some(stride) => {
+            Shape::Strided { count: inner, stride: step, length }
+                if step.checked_mul(*inner as i64) == Some(stride) =>
+            {
                 Shape::Strided { count: count * inner, stride: *step, length: *length }
             }
-            Shape::Loop { count: inner, stride: step, body } if step.checked_mul(*inner as i64) == Some(stride) => {
+            Shape::Loop { count: inner, stride: step, body }
+                if step.checked_mul(*inner as i64) == Some(stride) =>
+            {
                 Shape::Loop { count: count * inner, stride: *step, body: body.clone() }
             }
             _ => {
@@ -98,6 +102,7 @@ impl Program {
     }
 
     /// One program after the other.
+    #[cfg(test)]
     pub fn sequence(programs: Vec<Program>) -> Program {
         let mut builder = SequenceBuilder::default();
         for program in programs {
@@ -187,18 +192,25 @@ impl SequenceBuilder {
         }
         let first = self.parts[0].body.first;
         let length = self.parts[0].body.size;
-        let alike = self.parts[1..].iter().all(|part| part.body.size == length && part.body.shape == self.parts[0].body.shape);
+        let alike = self.parts[1..]
+            .iter()
+            .all(|part| part.body.size == length && part.body.shape == self.parts[0].body.shape);
         if alike {
             let stride = self.parts[1].body.first.wrapping_sub(first);
-            if self.parts.windows(2).all(|pair| pair[1].body.first.wrapping_sub(pair[0].body.first) == stride) {
+            if self.parts.windows(2).all(|pair| pair[1].body.first.wrapping_sub(pair[0].body.first) == stride)
+            {
                 return self.parts[0].body.repeated(self.parts.len() as u64, stride);
             }
         }
         if self.parts.iter().all(|part| part.body.shape == Shape::Run) {
             let shape = if alike {
-                Shape::Blocks { length, offsets: self.parts.iter().map(|part| part.body.first.wrapping_sub(first)).collect() }
+                Shape::Blocks {
+                    length,
+                    offsets: self.parts.iter().map(|part| part.body.first.wrapping_sub(first)).collect(),
+                }
             } else {
-                let run = |part: &Part| Run { offset: part.body.first.wrapping_sub(first), start: part.start };
+                let run =
+                    |part: &Part| Run { offset: part.body.first.wrapping_sub(first), start: part.start };
                 Shape::Runs(self.parts.iter().map(run).collect())
             };
             return Program { first, size, shape };
@@ -213,7 +225,12 @@ mod tests {
 
     #[test]
     fn adjacent_runs_merge() {
-        let program = Program::sequence(vec![Program::run(4, 4), Program::run(8, 2), Program::EMPTY, Program::run(10, 6)]);
+        let program = Program::sequence(vec![
+            Program::run(4, 4),
+            Program::run(8, 2),
+            Program::EMPTY,
+            Program::run(10, 6),
+        ]);
         assert_eq!(program, Program::run(4, 12));
     }
 

@@ -245,7 +245,14 @@ mod tests {
     fn fingerprint_does_not_depend_on_composition() {
         let (int, float) = (Signature::element(Element::Int32), Signature::element(Element::Float32));
         let pair = Signature::sequence([int.clone(), float.clone()]);
-        let flat = Signature::sequence([int.clone(), float.clone(), int.clone(), float.clone(), int.clone(), float.clone()]);
+        let flat = Signature::sequence([
+            int.clone(),
+            float.clone(),
+            int.clone(),
+            float.clone(),
+            int.clone(),
+            float.clone(),
+        ]);
         assert_eq!(pair.repeated(3).fingerprint(), flat.fingerprint());
         assert_ne!(pair.fingerprint(), Signature::sequence([float, int.clone()]).fingerprint());
         assert_eq!(int.repeated(1000).fingerprint(), int.repeated(10).repeated(100).fingerprint());

@@ -4,12 +4,14 @@
 pub mod attribute;
 pub mod comm;
 pub mod constants;
+pub mod datatype;
 pub mod errhandler;
 pub mod error;
 pub mod group;
 pub mod info;
 
 pub use comm::{Communicator, Plane};
+pub use datatype::{Buffer, Datatype};
 pub use errhandler::Errhandler;
 pub use error::{Error, Result};
 pub use group::Group;

@@ -1,0 +1,218 @@
+//! Datatypes (MPI 5.0, chapter 5): a layout, and what the program may know and set about it.
+
+mod construct;
+mod predefined;
+
+pub use construct::{CountForm, DistributedDimension, Order};
+pub use predefined::{PredefinedDatatypes, handle};
+
+use crate::attribute::AttributeStore;
+use crate::constants::*;
+use crate::{Error, Result};
+use parnass_base::UserAddress;
+use parnass_datatype::{Layout, Operand};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A buffer of a call: `count` elements of a datatype at an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer<'a> {
+    pub address: UserAddress,
+    pub count: u64,
+    pub datatype: &'a Arc<Datatype>,
+}
+
+impl<'a> Buffer<'a> {
+    /// A buffer.
+    pub fn new(address: UserAddress, count: u64, datatype: &'a Arc<Datatype>) -> Buffer<'a> {
+        Buffer { address, count, datatype }
+    }
+
+    /// Bytes of data in it.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.count.saturating_mul(self.datatype.layout.size())
+    }
+
+    /// Where its data starts, if that is one run of bytes.
+    #[inline]
+    pub fn contiguous(&self) -> Option<UserAddress> {
+        self.datatype.layout.contiguous(self.count).map(|offset| self.address.offset(offset))
+    }
+}
+
+/// A datatype. Lives in an [`Arc`]: handles, operations and the types derived from it hold one.
+pub struct Datatype {
+    layout: Layout,
+    operand: Option<Operand>,
+    /// Handle value of a predefined datatype.
+    predefined: Option<usize>,
+    /// Cannot be freed: predefined, or made by one of the parameterised constructors.
+    permanent: bool,
+    recipe: Recipe,
+    committed: AtomicBool,
+    name: Mutex<Box<str>>,
+    attributes: AttributeStore,
+}
+
+/// How a datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents tell.
+#[derive(Clone, Debug, Default)]
+pub struct Recipe {
+    /// One of `MPI_COMBINER_*`.
+    pub combiner: i32,
+    pub integers: Vec<i32>,
+    pub addresses: Vec<i64>,
+    /// Only of datatypes made by a large-count constructor.
+    pub large_counts: Vec<i64>,
+    pub datatypes: Vec<Arc<Datatype>>,
+}
+
+impl Datatype {
+    /// A predefined datatype.
+    fn named(handle: usize, name: &str, operand: Operand) -> Datatype {
+        Datatype {
+            layout: layout_of(operand),
+            operand: Some(operand),
+            predefined: Some(handle),
+            permanent: true,
+            recipe: Recipe { combiner: MPI_COMBINER_NAMED, ..Recipe::default() },
+            committed: AtomicBool::new(true),
+            name: Mutex::new(name.into()),
+            attributes: AttributeStore::new(),
+        }
+    }
+
+    /// A derived datatype, not committed yet.
+    fn derived(layout: Layout, recipe: Recipe) -> Arc<Datatype> {
+        Arc::new(Datatype {
+            layout,
+            operand: None,
+            predefined: None,
+            permanent: false,
+            recipe,
+            committed: AtomicBool::new(false),
+            name: Mutex::new("".into()),
+            attributes: AttributeStore::new(),
+        })
+    }
+
+    /// Where its bytes lie.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What predefined reduction operators see in it; none for a derived datatype.
+    pub fn operand(&self) -> Option<Operand> {
+        self.operand
+    }
+
+    /// The handle value, if it is predefined.
+    #[inline]
+    pub fn predefined(&self) -> Option<usize> {
+        self.predefined
+    }
+
+    /// How it was made.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// Its attributes.
+    pub fn attributes(&self) -> &AttributeStore {
+        &self.attributes
+    }
+
+    /// Whether it may be used in communication.
+    #[inline]
+    pub fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Relaxed)
+    }
+
+    /// MPI_Type_commit. Nothing is left to do: the layout was compiled when the datatype was made.
+    pub fn commit(&self) {
+        self.committed.store(true, Ordering::Relaxed);
+    }
+
+    /// An error unless it may be used in communication.
+    #[inline]
+    pub fn require_committed(&self) -> Result<()> {
+        if self.is_committed() { Ok(()) } else { Err(self.not_committed()) }
+    }
+
+    #[cold]
+    fn not_committed(&self) -> Error {
+        Error::new(
+            MPI_ERR_TYPE,
+            format!(
+                "the datatype {} is not committed; call MPI_Type_commit before communicating with it",
+                self.description()
+            ),
+        )
+    }
+
+    /// Whether it lives as long as the process: predefined, or made by one of the parameterised constructors.
+    pub fn is_permanent(&self) -> bool {
+        self.permanent
+    }
+
+    /// An error if it is permanent: such a datatype cannot be freed.
+    pub fn require_mortal(&self) -> Result<()> {
+        match self.permanent {
+            false => Ok(()),
+            true => Err(Error::new(
+                MPI_ERR_TYPE,
+                format!(
+                    "the datatype {} is predefined and cannot be freed; free only what a constructor returned",
+                    self.description()
+                ),
+            )),
+        }
+    }
+
+    /// Its name: the standard's for a predefined datatype, empty for a derived one, until set.
+    pub fn name(&self) -> Box<str> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// MPI_Type_set_name. Names are cut to what MPI_MAX_OBJECT_NAME leaves room for.
+    pub fn set_name(&self, name: &str) {
+        let mut end = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name[..end].into();
+    }
+
+    /// For messages: its name, or how it was made.
+    pub fn description(&self) -> String {
+        let name = self.name();
+        if !name.is_empty() {
+            return name.into();
+        }
+        format!(
+            "(unnamed, made by {}, {} bytes)",
+            construct::constructor_name(self.recipe.combiner),
+            self.layout.size()
+        )
+    }
+}
+
+impl fmt::Debug for Datatype {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Datatype {} {:?}", self.description(), self.layout)
+    }
+}
+
+/// The layout of a predefined datatype.
+fn layout_of(operand: Operand) -> Layout {
+    match operand {
+        Operand::One(element) => Layout::element(element),
+        Operand::Pair { value, index } => {
+            let offset = Operand::index_offset(value, index) as i64;
+            let (value, index) = (Layout::element(value), Layout::element(index));
+            Layout::structure([(1, 0, &value), (1, offset, &index)].into_iter()).expect("a pair is small")
+        }
+    }
+}
