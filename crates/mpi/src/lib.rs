@@ -9,6 +9,10 @@ pub mod errhandler;
 pub mod error;
 pub mod group;
 pub mod info;
+pub mod process;
+pub mod progress;
+pub mod pt2pt;
+pub mod request;
 
 pub use comm::{Communicator, Plane};
 pub use datatype::{Buffer, Datatype};
@@ -16,3 +20,7 @@ pub use errhandler::Errhandler;
 pub use error::{Error, Result};
 pub use group::Group;
 pub use info::Info;
+pub use process::{Process, Settings, ThreadLevel};
+pub use progress::Activity;
+pub use pt2pt::SendMode;
+pub use request::{Operation, Request, Status};

@@ -1,0 +1,317 @@
+//! A process of an MPI job, as a value: everything that an MPI program keeps between two calls hangs here.
+
+use crate::comm::{Communicator, ContextIds, Plane};
+use crate::error::{Error, Result};
+use crate::progress::{Activities, Waiters};
+use crate::pt2pt::buffered::Buffers;
+use crate::pt2pt::protocol::{Capabilities, Table};
+use crate::pt2pt::staging::StagingPool;
+use crate::request::Request;
+use crate::request::slots::Slots;
+use parnass_portals::{Interface, PortalError, ProcessId};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// The thread levels of the standard (MPI 5.0, section 11.6), in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThreadLevel {
+    Single,
+    Funneled,
+    Serialized,
+    Multiple,
+}
+
+/// What connects a process with whoever started it.
+pub trait Launcher: Send + Sync {
+    /// Ends the whole job with this exit code.
+    fn abort(&self, code: i32, message: &str) -> !;
+    /// This process has finalized: its end is no failure from now on.
+    fn finalized(&self);
+}
+
+/// What a process is told about itself when it is made.
+pub struct Settings {
+    /// Number of the application context of `mpiexec` that this process belongs to (MPI_APPNUM).
+    pub app_number: i32,
+    /// How many processes the job could have (MPI_UNIVERSE_SIZE).
+    pub universe_size: i32,
+    pub host_name: String,
+    pub thread_level: ThreadLevel,
+    pub capabilities: Capabilities,
+    /// Overrides the measured threshold from which messages move directly, in bytes.
+    pub direct_threshold: Option<u64>,
+    pub launcher: Box<dyn Launcher>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Settings")
+            .field("app_number", &self.app_number)
+            .field("universe_size", &self.universe_size)
+            .field("host_name", &self.host_name)
+            .field("thread_level", &self.thread_level)
+            .field("capabilities", &self.capabilities)
+            .field("direct_threshold", &self.direct_threshold)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A launcher for processes that have none: abort panics, finalize is told to nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct NoLauncher;
+
+impl Launcher for NoLauncher {
+    fn abort(&self, code: i32, message: &str) -> ! {
+        panic!("abort with code {code}: {message}")
+    }
+
+    fn finalized(&self) {}
+}
+
+/// A process of an MPI job.
+pub struct Process {
+    nic: Interface,
+    settings: Settings,
+    started: Instant,
+    context_ids: Arc<ContextIds>,
+    pub(crate) protocols: Table,
+    pub(crate) slots: Slots,
+    pub(crate) activities: Activities,
+    pub(crate) waiters: Waiters,
+    pub(crate) staging: Arc<StagingPool>,
+    pub(crate) buffers: Buffers,
+    /// Requests that the user has freed before they were complete.
+    orphans: Mutex<Vec<Arc<Request>>>,
+    any_orphans: AtomicBool,
+    thread_level: AtomicI32,
+    finalized: AtomicBool,
+    world: OnceLock<Arc<Communicator>>,
+    self_communicator: OnceLock<Arc<Communicator>>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Process")
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    /// A process on its NIC, with MPI_COMM_WORLD and MPI_COMM_SELF.
+    pub fn new(nic: Interface, settings: Settings) -> Arc<Process> {
+        let protocols = Table::new(settings.capabilities, settings.direct_threshold);
+        let level = settings.thread_level;
+        let context_ids = Arc::new(ContextIds::new(nic.me()));
+        let process = Arc::new(Process {
+            nic,
+            settings,
+            started: Instant::now(),
+            context_ids,
+            protocols,
+            slots: Slots::new(),
+            activities: Activities::default(),
+            waiters: Waiters::new(0),
+            staging: Arc::new(StagingPool::default()),
+            buffers: Buffers::default(),
+            orphans: Mutex::new(Vec::new()),
+            any_orphans: AtomicBool::new(false),
+            thread_level: AtomicI32::new(0),
+            finalized: AtomicBool::new(false),
+            world: OnceLock::new(),
+            self_communicator: OnceLock::new(),
+        });
+        process.set_thread_level(level);
+        let ids = &process.context_ids;
+        let _ = process.world.set(Communicator::world(process.me(), process.size(), ids));
+        let _ = process.self_communicator.set(Communicator::self_only(process.me(), ids));
+        process
+    }
+
+    /// Its virtual NIC.
+    #[inline]
+    pub(crate) fn nic(&self) -> &Interface {
+        &self.nic
+    }
+
+    /// Its number in the job.
+    #[inline]
+    pub fn me(&self) -> ProcessId {
+        self.nic.me()
+    }
+
+    /// Its rank in MPI_COMM_WORLD.
+    pub fn rank(&self) -> u32 {
+        self.nic.me().0
+    }
+
+    /// How many processes MPI_COMM_WORLD has.
+    pub fn size(&self) -> u32 {
+        self.nic.size()
+    }
+
+    /// MPI_COMM_WORLD.
+    pub fn world(&self) -> &Arc<Communicator> {
+        self.world.get().expect("made with the process")
+    }
+
+    /// MPI_COMM_SELF.
+    pub fn self_communicator(&self) -> &Arc<Communicator> {
+        self.self_communicator.get().expect("made with the process")
+    }
+
+    /// The contexts that this process may give out.
+    pub fn context_ids(&self) -> &Arc<ContextIds> {
+        &self.context_ids
+    }
+
+    /// MPI_APPNUM.
+    pub fn app_number(&self) -> i32 {
+        self.settings.app_number
+    }
+
+    /// MPI_UNIVERSE_SIZE.
+    pub fn universe_size(&self) -> i32 {
+        self.settings.universe_size
+    }
+
+    /// Name of the machine (MPI_Get_processor_name).
+    pub fn host_name(&self) -> &str {
+        &self.settings.host_name
+    }
+
+    /// The moment from which MPI_Wtime counts.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Seconds since the process was made (MPI_Wtime).
+    pub fn wtime_seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// How messages travel; for `parnass info`.
+    pub fn protocols(&self) -> &Table {
+        &self.protocols
+    }
+
+    /// The level of thread support that is provided.
+    pub fn thread_level(&self) -> ThreadLevel {
+        match self.thread_level.load(Ordering::Relaxed) {
+            0 => ThreadLevel::Single,
+            1 => ThreadLevel::Funneled,
+            2 => ThreadLevel::Serialized,
+            _ => ThreadLevel::Multiple,
+        }
+    }
+
+    /// Sets the level of thread support. To be called while only one thread is inside MPI.
+    pub fn set_thread_level(&self, level: ThreadLevel) {
+        self.thread_level.store(level as i32, Ordering::Relaxed);
+        self.slots.set_concurrent(level == ThreadLevel::Multiple);
+    }
+
+    /// Keeps a request that the user has freed until it is complete (MPI 5.0, section 3.7.3).
+    pub(crate) fn adopt(&self, request: Arc<Request>) {
+        lock(&self.orphans).push(request);
+        self.any_orphans.store(true, Ordering::Release);
+    }
+
+    /// Lets go of the freed requests that are complete; whether none is left.
+    pub(crate) fn release_orphans(&self) -> bool {
+        if !self.any_orphans.load(Ordering::Acquire) {
+            return true;
+        }
+        // Completion may unpack data; no lock is held meanwhile.
+        let mut active = std::mem::take(&mut *lock(&self.orphans));
+        active.retain(|request| !request.is_complete(self));
+        let mut orphans = lock(&self.orphans);
+        orphans.append(&mut active);
+        self.any_orphans.store(!orphans.is_empty(), Ordering::Release);
+        orphans.is_empty()
+    }
+
+    /// Whether [`Process::finalize`] has been called.
+    pub fn is_finalized(&self) -> bool {
+        self.finalized.load(Ordering::Acquire)
+    }
+
+    /// Ends the use of MPI (MPI 5.0, section 11.2.2): completes what the user has started and freed, and returns
+    /// when no process of the job needs the memory of this one any more. The attributes of MPI_COMM_SELF must
+    /// have been deleted before.
+    pub fn finalize(&self) -> Result<()> {
+        self.wait_until(None, || self.release_orphans().then_some(()));
+        self.buffers.flush_all(self);
+        self.wait_until(None, || (self.activities.len() == 0).then_some(()));
+        self.synchronise()?;
+        self.finalized.store(true, Ordering::Release);
+        self.settings.launcher.finalized();
+        Ok(())
+    }
+
+    /// A dissemination barrier among all processes of the job: ceil(log2 size) rounds of empty messages.
+    fn synchronise(&self) -> Result<()> {
+        let world = self.world();
+        let (rank, size) = (self.rank(), self.size());
+        let tag = world.next_collective_tag();
+        let mut distance = 1;
+        while distance < size {
+            let target = ((rank + distance) % size) as i32;
+            let source = ((rank + size - distance) % size) as i32;
+            let mut receive =
+                self.start_receive_bytes(world, Plane::Collective, source, tag, UserBytes::EMPTY)?;
+            let mut send = self.start_send_bytes(world, Plane::Collective, target, tag, UserBytes::EMPTY)?;
+            self.wait_until(receive.awaited(), || receive.poll(self))?;
+            self.wait_until(send.awaited(), || send.poll(self))?;
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// Ends the job (MPI_Abort). Does not return.
+    pub fn abort(&self, code: i32, message: &str) -> ! {
+        self.settings.launcher.abort(code, message)
+    }
+}
+
+/// A run of bytes of the user.
+#[derive(Clone, Copy, Debug)]
+pub struct UserBytes {
+    pub address: parnass_base::UserAddress,
+    pub length: u64,
+}
+
+impl UserBytes {
+    /// No bytes.
+    pub const EMPTY: UserBytes = UserBytes { address: parnass_base::UserAddress::NULL, length: 0 };
+}
+
+/// An error of the NIC, in the standard's words.
+#[cold]
+pub(crate) fn portal_error(error: PortalError) -> Error {
+    match error {
+        PortalError::NoSuchProcess(number, size) => Error::new(
+            crate::constants::MPI_ERR_INTERN,
+            format!(
+                "process {number} does not exist: the job has the processes 0 to {}",
+                size.saturating_sub(1)
+            ),
+        ),
+        PortalError::OutOfMemory(what) => Error::new(
+            crate::constants::MPI_ERR_NO_MEM,
+            format!(
+                "the job's shared memory is full: {what}; receive more before sending more, or send less at once"
+            ),
+        ),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

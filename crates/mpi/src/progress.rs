@@ -1,0 +1,308 @@
+//! Progress: the one function that turns the wheel, and the one loop that waits.
+//!
+//! [`Process::progress`] drains the events of the NIC, completes the operations that they name, and advances the
+//! activities (collectives and other operations of several steps) that waited for one of these operations.
+//! Nothing else in this crate asks the NIC for events.
+//!
+//! No lock of this crate is held while an activity runs, so that it may call user code, which may call MPI.
+
+use crate::error::Result;
+use crate::process::Process;
+use crate::request::Status;
+use parnass_portals::ProcessId;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An operation of several steps: a collective, the creation of a communicator.
+///
+/// It is advanced once when it is started, and again whenever an operation that it has started completes. The
+/// operations that it starts must be started inside [`Activity::advance`], which is how they are known to be its.
+pub trait Activity: Send {
+    /// Does everything that can be done without waiting. `None`: it waits for operations that it has started;
+    /// `Some`: it is over, and will not be advanced again.
+    fn advance(&mut self, process: &Process) -> Option<Result<Status>>;
+}
+
+/// What an activity is doing.
+enum Stage {
+    Waiting(Box<dyn Activity>),
+    /// Some thread advances it; `again`: another of its operations has completed meanwhile.
+    Running {
+        again: bool,
+    },
+    Finished(Option<Result<Status>>),
+}
+
+/// An activity that has been started, shared by its request and the table of activities.
+pub(crate) struct Composite {
+    stage: Mutex<Stage>,
+    finished: AtomicBool,
+}
+
+impl fmt::Debug for Composite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Composite").field("finished", &self.is_finished()).finish()
+    }
+}
+
+impl Composite {
+    pub(crate) fn is_finished(&self) -> bool {
+        // Pairs with the release in `advance_one`.
+        self.finished.load(Ordering::Acquire)
+    }
+
+    /// Its result, once, when it is finished.
+    pub(crate) fn take_result(&self) -> Option<Result<Status>> {
+        match &mut *lock(&self.stage) {
+            Stage::Finished(result) => result.take(),
+            _ => None,
+        }
+    }
+}
+
+/// The activities of a process that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Activities {
+    table: Mutex<Table>,
+    any_ready: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    activities: Vec<Option<Arc<Composite>>>,
+    free: Vec<u32>,
+    ready: Vec<u32>,
+}
+
+/// What the activity that this thread advances has done.
+#[derive(Clone, Copy)]
+struct Current {
+    index: u32,
+    /// It started an operation that was complete at once, so that no event will ask for its advance.
+    immediate: bool,
+}
+
+thread_local! {
+    /// The activity that this thread advances: the owner of the operations that it starts.
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+}
+
+/// The activity that will own an operation that is started now.
+#[inline]
+pub(crate) fn current_owner() -> Option<u32> {
+    CURRENT.get().map(|current| current.index)
+}
+
+/// Tells the activity that advances on this thread that an operation was complete at once.
+#[inline]
+pub(crate) fn note_immediate() {
+    if let Some(current) = CURRENT.get() {
+        CURRENT.set(Some(Current { immediate: true, ..current }));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Activities {
+    /// One of its operations has completed.
+    fn mark(&self, index: u32) {
+        lock(&self.table).ready.push(index);
+        // Pairs with the acquire in `take_ready`.
+        self.any_ready.store(true, Ordering::Release);
+    }
+
+    fn any_ready(&self) -> bool {
+        self.any_ready.load(Ordering::Relaxed)
+    }
+
+    fn insert(&self, composite: Arc<Composite>) -> u32 {
+        let mut table = lock(&self.table);
+        if let Some(index) = table.free.pop() {
+            table.activities[index as usize] = Some(composite);
+            return index;
+        }
+        table.activities.push(Some(composite));
+        (table.activities.len() - 1) as u32
+    }
+
+    fn remove(&self, index: u32) {
+        let mut table = lock(&self.table);
+        table.activities[index as usize] = None;
+        table.free.push(index);
+    }
+
+    fn take_ready(&self) -> Option<(u32, Arc<Composite>)> {
+        let mut table = lock(&self.table);
+        loop {
+            let Some(index) = table.ready.pop() else {
+                self.any_ready.store(false, Ordering::Relaxed);
+                return None;
+            };
+            // A mark may outlive its activity; a new activity of the same index then looks once too often.
+            if let Some(composite) = &table.activities[index as usize] {
+                return Some((index, Arc::clone(composite)));
+            }
+        }
+    }
+
+    /// How many activities are under way.
+    pub(crate) fn len(&self) -> usize {
+        let table = lock(&self.table);
+        table.activities.len() - table.free.len()
+    }
+}
+
+impl Process {
+    /// Turns the wheel once: takes what the NIC has to tell, completes the operations concerned, and advances the
+    /// activities that waited for them. Returns whether anything happened. Never blocks.
+    #[inline]
+    pub fn progress(&self) -> bool {
+        self.progress_among(0)
+    }
+
+    /// `myself`: 1 when the caller is counted among the waiters, so that it does not wake itself.
+    #[inline]
+    fn progress_among(&self, myself: u32) -> bool {
+        let mut delivered = false;
+        let happened = self.nic().progress(&mut |event| {
+            delivered = true;
+            if let Some(owner) = self.slots.deliver(&event) {
+                self.activities.mark(owner);
+            }
+        });
+        if self.activities.any_ready() {
+            self.advance_ready();
+        }
+        if delivered && self.slots.is_concurrent() {
+            self.wake_waiters(myself);
+        }
+        happened
+    }
+
+    /// Wakes the threads of this process that sleep in a wait, because something that they may wait for has
+    /// happened without the NIC's doing.
+    pub(crate) fn wake_waiters(&self, myself: u32) {
+        // Pairs with the fence in `sleep`: either the waiter is seen here, or it sees what was done before.
+        fence(Ordering::SeqCst);
+        if self.waiters.load(Ordering::Relaxed) > myself {
+            self.nic().wake();
+        }
+    }
+
+    #[cold]
+    fn advance_ready(&self) {
+        while let Some((index, composite)) = self.activities.take_ready() {
+            self.advance_one(index, &composite);
+        }
+    }
+
+    /// Advances one activity until it waits; if another thread does so already, that one goes round again.
+    fn advance_one(&self, index: u32, composite: &Composite) {
+        let mut activity = {
+            let mut stage = lock(&composite.stage);
+            match std::mem::replace(&mut *stage, Stage::Running { again: false }) {
+                Stage::Waiting(activity) => activity,
+                Stage::Running { .. } => {
+                    *stage = Stage::Running { again: true };
+                    return;
+                }
+                Stage::Finished(result) => {
+                    *stage = Stage::Finished(result);
+                    return;
+                }
+            }
+        };
+        let outer = CURRENT.get();
+        loop {
+            CURRENT.set(Some(Current { index, immediate: false }));
+            let result = activity.advance(self);
+            let immediate = CURRENT.get().is_some_and(|current| current.immediate);
+            if result.is_none() && immediate {
+                continue;
+            }
+            let mut stage = lock(&composite.stage);
+            match (result, &*stage) {
+                (None, Stage::Running { again: true }) => *stage = Stage::Running { again: false },
+                (None, _) => {
+                    *stage = Stage::Waiting(activity);
+                    break;
+                }
+                (result, _) => {
+                    *stage = Stage::Finished(result);
+                    drop(stage);
+                    // Pairs with the acquire in `is_finished`.
+                    composite.finished.store(true, Ordering::Release);
+                    self.activities.remove(index);
+                    if self.slots.is_concurrent() {
+                        self.wake_waiters(0);
+                    }
+                    break;
+                }
+            }
+        }
+        CURRENT.set(outer);
+    }
+
+    /// Starts an activity; it is advanced a first time before this returns.
+    pub(crate) fn start_activity(&self, activity: Box<dyn Activity>) -> Arc<Composite> {
+        let composite = Arc::new(Composite {
+            stage: Mutex::new(Stage::Waiting(activity)),
+            finished: AtomicBool::new(false),
+        });
+        let index = self.activities.insert(Arc::clone(&composite));
+        self.advance_one(index, &composite);
+        composite
+    }
+
+    /// Waits until `poll` has a value, turning the wheel meanwhile; sleeps when nothing happens.
+    ///
+    /// `poll` looks at something that progress changes: the state of an operation or of a request. `awaited` is
+    /// the process that this one waits for, where it is known: the NIC works for it while waiting.
+    #[inline]
+    pub fn wait_until<T>(&self, awaited: Option<ProcessId>, mut poll: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(value) = poll() {
+                return value;
+            }
+            if self.progress() {
+                continue;
+            }
+            if let Some(value) = self.sleep(awaited, &mut poll) {
+                return value;
+            }
+        }
+    }
+
+    /// One round of sleep, unless there is something to do; what `poll` gave if it gave something.
+    #[inline]
+    fn sleep<T>(&self, awaited: Option<ProcessId>, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        let concurrent = self.slots.is_concurrent();
+        if concurrent {
+            self.waiters.fetch_add(1, Ordering::SeqCst);
+            // Pairs with the fence in `wake_waiters`.
+            fence(Ordering::SeqCst);
+        }
+        let ticket = self.nic().ticket();
+        let happened = self.progress_among(u32::from(concurrent));
+        let value = poll();
+        if value.is_none() && !happened {
+            self.nic().wait(ticket, awaited, None);
+        }
+        if concurrent {
+            self.waiters.fetch_sub(1, Ordering::SeqCst);
+        }
+        value
+    }
+
+    /// How many threads sleep in a wait or are about to.
+    pub fn waiters(&self) -> u32 {
+        self.waiters.load(Ordering::Relaxed)
+    }
+}
+
+/// The counter of sleepers of a process.
+pub(crate) type Waiters = AtomicU32;

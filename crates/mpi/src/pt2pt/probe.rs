@@ -1,0 +1,151 @@
+//! Probes, matched probes, and the receives of what they matched (MPI 5.0, section 3.8).
+
+use crate::comm::{Communicator, Plane};
+use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
+use crate::datatype::Buffer;
+use crate::error::Result;
+use crate::process::{Process, UserBytes};
+use crate::progress::current_owner;
+use crate::pt2pt::transfer::{Criteria, Posted, contiguous, receiving, receiving_packed};
+use crate::request::operation::Operation;
+use crate::request::slots::Completion;
+use crate::request::{Request, Status, status_of};
+use parnass_base::UserAddress;
+use parnass_portals::{Appended, Event, SearchOperation};
+use std::sync::Arc;
+
+/// A message that a matched probe has taken out of the queue (MPI_Message).
+#[derive(Debug)]
+pub struct Message {
+    communicator: Arc<Communicator>,
+    /// `None`: MPI_MESSAGE_NO_PROC.
+    event: Option<Event>,
+}
+
+impl Message {
+    /// MPI_MESSAGE_NO_PROC: what a matched probe for MPI_PROC_NULL gives.
+    pub fn no_process(communicator: &Arc<Communicator>) -> Message {
+        Message { communicator: Arc::clone(communicator), event: None }
+    }
+
+    /// Whether it is MPI_MESSAGE_NO_PROC.
+    pub fn is_no_process(&self) -> bool {
+        self.event.is_none()
+    }
+
+    /// The communicator that it came on.
+    pub fn communicator(&self) -> &Arc<Communicator> {
+        &self.communicator
+    }
+}
+
+fn probed(event: &Event, communicator: &Communicator) -> Status {
+    Status {
+        source: communicator.rank_of(event.initiator),
+        tag: event.match_bits as u32 as i32,
+        error: MPI_SUCCESS,
+        bytes: event.requested_length,
+        cancelled: false,
+    }
+}
+
+impl Process {
+    /// MPI_Iprobe: the message that a receive with these arguments would get, if there is one.
+    pub fn iprobe(&self, communicator: &Communicator, source: i32, tag: i32) -> Option<Status> {
+        if source == MPI_PROC_NULL {
+            return Some(Status::NO_PROCESS);
+        }
+        self.progress();
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        self.search(SearchOperation::Look, &criteria).map(|event| probed(&event, communicator))
+    }
+
+    /// MPI_Probe.
+    pub fn probe(&self, communicator: &Communicator, source: i32, tag: i32) -> Status {
+        if source == MPI_PROC_NULL {
+            return Status::NO_PROCESS;
+        }
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        let event = self.wait_until(criteria.source, || self.search(SearchOperation::Look, &criteria));
+        probed(&event, communicator)
+    }
+
+    /// MPI_Improbe.
+    pub fn improbe(
+        &self,
+        communicator: &Arc<Communicator>,
+        source: i32,
+        tag: i32,
+    ) -> Option<(Message, Status)> {
+        if source == MPI_PROC_NULL {
+            return Some((Message::no_process(communicator), Status::NO_PROCESS));
+        }
+        self.progress();
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        let event = self.search(SearchOperation::Take, &criteria)?;
+        Some(taken(event, communicator))
+    }
+
+    /// MPI_Mprobe.
+    pub fn mprobe(&self, communicator: &Arc<Communicator>, source: i32, tag: i32) -> (Message, Status) {
+        if source == MPI_PROC_NULL {
+            return (Message::no_process(communicator), Status::NO_PROCESS);
+        }
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        let event = self.wait_until(criteria.source, || self.search(SearchOperation::Take, &criteria));
+        taken(event, communicator)
+    }
+
+    fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
+        self.nic().search(operation, &criteria.entry(UserAddress::NULL, 0, 0))
+    }
+
+    /// MPI_Mrecv.
+    pub fn receive_message(&self, message: &Message, buffer: Buffer<'_>) -> Result<Status> {
+        let Some(mut operation) = self.start_receive_message(message, buffer) else {
+            return Ok(Status::NO_PROCESS);
+        };
+        let outcome = self.wait_operation(&mut operation)?;
+        Ok(status_of(&outcome, &message.communicator))
+    }
+
+    /// MPI_Imrecv.
+    pub fn ireceive_message(&self, message: &Message, buffer: Buffer<'_>) -> Arc<Request> {
+        match self.start_receive_message(message, buffer) {
+            Some(operation) => Request::transfer(&message.communicator, operation),
+            None => Request::complete(Some(&message.communicator), Ok(Status::NO_PROCESS)),
+        }
+    }
+
+    /// Starts to receive a message that was taken; `None` for MPI_MESSAGE_NO_PROC.
+    fn start_receive_message(&self, message: &Message, buffer: Buffer<'_>) -> Option<Operation> {
+        let event = message.event?;
+        let criteria =
+            Criteria { source: Some(event.initiator), match_bits: event.match_bits, ignore_bits: 0 };
+        if let Some(bytes) = contiguous(&buffer) {
+            let posted = self.receive_taken(event.taken, bytes);
+            return Some(receiving(posted, &criteria, bytes.length));
+        }
+        let length = buffer.size();
+        let staging = self.staging.take(length);
+        let posted = self.receive_taken(event.taken, UserBytes { address: staging.address(), length });
+        Some(receiving_packed(posted, &criteria, length, staging, &buffer))
+    }
+
+    fn receive_taken(&self, taken: u64, bytes: UserBytes) -> Posted {
+        let name = self.slots.take(1, current_owner());
+        match self.nic().receive_taken(taken, bytes.address, bytes.length as usize, name.user()) {
+            Appended::Complete(event) => {
+                self.slots.release(name);
+                Posted::Done(Completion::from(&event))
+            }
+            // What was matched cannot be cancelled.
+            Appended::Posted(handle) => Posted::InFlight(name, handle),
+        }
+    }
+}
+
+fn taken(event: Event, communicator: &Arc<Communicator>) -> (Message, Status) {
+    let status = probed(&event, communicator);
+    (Message { communicator: Arc::clone(communicator), event: Some(event) }, status)
+}

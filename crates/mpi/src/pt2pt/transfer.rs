@@ -1,0 +1,339 @@
+//! From buffers, ranks and tags to puts and match entries: the one place where a message is handed to the NIC.
+
+use crate::comm::{Communicator, Plane};
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
+use crate::datatype::Buffer;
+use crate::error::Result;
+use crate::process::{Process, UserBytes, portal_error};
+use crate::progress::{current_owner, note_immediate};
+use crate::pt2pt::SendMode;
+use crate::pt2pt::staging::Staging;
+use crate::request::operation::{Direction, Operation, Outcome, State, Unpack, outcome};
+use crate::request::slots::{Completion, SlotName};
+use parnass_base::UserAddress;
+use parnass_portals::{
+    Ack, Appended, EntryHandle, List, MatchEntry, ProcessId, Put, PutOutcome, SearchOperation,
+};
+use std::sync::Arc;
+
+/// The low half of the match bits: the tag.
+const TAG_BITS: u64 = 0xffff_ffff;
+
+/// The 64 bits that a message and a receive must share.
+#[inline]
+pub(crate) fn match_bits(communicator: &Communicator, plane: Plane, tag: u32) -> u64 {
+    u64::from(communicator.context(plane)) << 32 | u64::from(tag)
+}
+
+/// What a receive or a probe asks for, in the NIC's words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Criteria {
+    pub(crate) source: Option<ProcessId>,
+    pub(crate) match_bits: u64,
+    pub(crate) ignore_bits: u64,
+}
+
+impl Criteria {
+    /// `source` may be MPI_ANY_SOURCE, `tag` may be MPI_ANY_TAG.
+    #[inline]
+    pub(crate) fn new(communicator: &Communicator, plane: Plane, source: i32, tag: i32) -> Criteria {
+        let (tag, ignore_bits) = if tag == MPI_ANY_TAG { (0, TAG_BITS) } else { (tag as u32, 0) };
+        Criteria {
+            source: (source != MPI_ANY_SOURCE).then(|| communicator.peer(source)),
+            match_bits: match_bits(communicator, plane, tag),
+            ignore_bits,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn entry(&self, memory: UserAddress, length: u64, user: u64) -> MatchEntry {
+        MatchEntry {
+            source: self.source,
+            match_bits: self.match_bits,
+            ignore_bits: self.ignore_bits,
+            memory,
+            length: length as usize,
+            user,
+        }
+    }
+}
+
+/// What has become of a put.
+#[derive(Debug)]
+pub(crate) enum Started {
+    Done,
+    InFlight(SlotName),
+}
+
+/// What has become of a match entry.
+#[derive(Debug)]
+pub(crate) enum Posted {
+    Done(Completion),
+    InFlight(SlotName, EntryHandle),
+}
+
+impl Process {
+    /// Hands bytes to the NIC. `owner`: the activity that waits for it.
+    #[inline]
+    pub(crate) fn put(
+        &self,
+        target: ProcessId,
+        match_bits: u64,
+        bytes: UserBytes,
+        synchronous: bool,
+        owner: Option<u32>,
+    ) -> Result<Started> {
+        let name = self.slots.take(1 + u32::from(synchronous), owner);
+        let put = Put {
+            target,
+            match_bits,
+            // Names the message, so that it can be found again when its sender cancels it.
+            header_data: name.user(),
+            source: bytes.address,
+            length: bytes.length as usize,
+            protocol: self.protocols.protocol(bytes.length),
+            ack: if synchronous { Ack::Matched } else { Ack::None },
+            user: name.user(),
+        };
+        match self.nic().put(&put) {
+            Ok(PutOutcome::Done) if !synchronous => {
+                self.slots.release(name);
+                if owner.is_some() {
+                    note_immediate();
+                }
+                Ok(Started::Done)
+            }
+            Ok(PutOutcome::Done) => {
+                self.slots.done_at_once(name);
+                if owner.is_some() && self.slots.is_complete(name) {
+                    note_immediate();
+                }
+                Ok(Started::InFlight(name))
+            }
+            Ok(PutOutcome::Pending) => Ok(Started::InFlight(name)),
+            Err(error) => {
+                self.slots.release(name);
+                Err(portal_error(error))
+            }
+        }
+    }
+
+    /// Posts memory for a message.
+    #[inline]
+    pub(crate) fn post(&self, criteria: &Criteria, memory: UserBytes, owner: Option<u32>) -> Result<Posted> {
+        let name = self.slots.take(1, owner);
+        let entry = criteria.entry(memory.address, memory.length, name.user());
+        match self.nic().append(List::Priority, &entry) {
+            Ok(Appended::Complete(event)) => {
+                self.slots.release(name);
+                if owner.is_some() {
+                    note_immediate();
+                }
+                Ok(Posted::Done(Completion::from(&event)))
+            }
+            Ok(Appended::Posted(handle)) => Ok(Posted::InFlight(name, handle)),
+            Err(error) => {
+                self.slots.release(name);
+                Err(portal_error(error))
+            }
+        }
+    }
+
+    /// Takes back a message that nobody has received yet. Only a message that this process sent to itself can be
+    /// reached; any other is not cancelled, as the standard allows for sends.
+    pub(crate) fn withdraw_put(&self, target: Option<ProcessId>, match_bits: u64, name: SlotName) -> bool {
+        if target != Some(self.me()) {
+            return false;
+        }
+        let criteria = Criteria { source: target, match_bits, ignore_bits: 0 };
+        let entry = criteria.entry(UserAddress::NULL, 0, 0);
+        match self.nic().search(SearchOperation::Look, &entry) {
+            Some(found) if found.header_data == name.user() => {}
+            _ => return false,
+        }
+        let Some(found) = self.nic().search(SearchOperation::Take, &entry) else { return false };
+        // What another thread took in between is received here and lost by nobody: it is this very message,
+        // or the search found none.
+        let dummy = self.slots.take(1, None);
+        match self.nic().receive_taken(found.taken, UserAddress::NULL, 0, dummy.user()) {
+            Appended::Complete(_) => {}
+            Appended::Posted(_) => {
+                self.wait_until(target, || self.slots.is_complete(dummy).then_some(()));
+            }
+        }
+        self.slots.release(dummy);
+        found.header_data == name.user()
+    }
+
+    /// Starts to send bytes to a rank of `communicator`, on either plane.
+    pub fn start_send_bytes(
+        &self,
+        communicator: &Communicator,
+        plane: Plane,
+        target: i32,
+        tag: u32,
+        bytes: UserBytes,
+    ) -> Result<Operation> {
+        let peer = communicator.peer(target);
+        let match_bits = match_bits(communicator, plane, tag);
+        let started = self.put(peer, match_bits, bytes, false, current_owner())?;
+        Ok(sending(started, peer, match_bits, None))
+    }
+
+    /// Starts to receive bytes from a rank of `communicator`, on either plane.
+    pub fn start_receive_bytes(
+        &self,
+        communicator: &Communicator,
+        plane: Plane,
+        source: i32,
+        tag: u32,
+        bytes: UserBytes,
+    ) -> Result<Operation> {
+        let peer = communicator.peer(source);
+        let criteria =
+            Criteria { source: Some(peer), match_bits: match_bits(communicator, plane, tag), ignore_bits: 0 };
+        let posted = self.post(&criteria, bytes, current_owner())?;
+        Ok(receiving(posted, &criteria, bytes.length))
+    }
+
+    /// Starts to send a buffer to a rank of `communicator` (MPI_PROC_NULL: nothing), on either plane. Any mode but
+    /// buffered, which keeps an account of its own: [`Process::start_buffered_send`].
+    pub fn start_send(
+        &self,
+        communicator: &Communicator,
+        plane: Plane,
+        target: i32,
+        tag: u32,
+        buffer: Buffer<'_>,
+        mode: SendMode,
+    ) -> Result<Operation> {
+        if target == MPI_PROC_NULL {
+            return Ok(Operation::over(Direction::Send, Ok(Outcome::SENT)));
+        }
+        if mode == SendMode::Buffered {
+            self.start_buffered_send(communicator, plane, target, tag, buffer)?;
+            return Ok(Operation::over(Direction::Send, Ok(Outcome::SENT)));
+        }
+        let (bytes, staging) = self.packed(&buffer);
+        let peer = communicator.peer(target);
+        let match_bits = match_bits(communicator, plane, tag);
+        let started = self.put(peer, match_bits, bytes, mode == SendMode::Synchronous, current_owner())?;
+        Ok(sending(started, peer, match_bits, staging))
+    }
+
+    /// Starts to receive into a buffer from a rank of `communicator` (MPI_ANY_SOURCE: from any; MPI_PROC_NULL:
+    /// nothing), on either plane. `tag` may be MPI_ANY_TAG.
+    pub fn start_recv(
+        &self,
+        communicator: &Communicator,
+        plane: Plane,
+        source: i32,
+        tag: i32,
+        buffer: Buffer<'_>,
+    ) -> Result<Operation> {
+        if source == MPI_PROC_NULL {
+            return Ok(Operation::over(Direction::Receive(0), Ok(Outcome::NO_PROCESS)));
+        }
+        let criteria = Criteria::new(communicator, plane, source, tag);
+        if let Some(bytes) = contiguous(&buffer) {
+            let posted = self.post(&criteria, bytes, current_owner())?;
+            return Ok(receiving(posted, &criteria, bytes.length));
+        }
+        let length = buffer.size();
+        let staging = self.staging.take(length);
+        let posted =
+            self.post(&criteria, UserBytes { address: staging.address(), length }, current_owner())?;
+        Ok(receiving_packed(posted, &criteria, length, staging, &buffer))
+    }
+
+    /// The bytes of a buffer as one run: itself, or packed.
+    #[inline]
+    pub(crate) fn packed(&self, buffer: &Buffer<'_>) -> (UserBytes, Option<Staging>) {
+        if let Some(bytes) = contiguous(buffer) {
+            return (bytes, None);
+        }
+        let length = buffer.size();
+        let staging = self.staging.take(length);
+        buffer.datatype.layout().pack(buffer.count, buffer.address, 0, staging.address(), length);
+        (UserBytes { address: staging.address(), length }, Some(staging))
+    }
+}
+
+/// A buffer that is one run of bytes, as that run.
+#[inline]
+pub(crate) fn contiguous(buffer: &Buffer<'_>) -> Option<UserBytes> {
+    Some(UserBytes { address: buffer.contiguous()?, length: buffer.size() })
+}
+
+pub(crate) fn sending(
+    started: Started,
+    peer: ProcessId,
+    match_bits: u64,
+    staging: Option<Staging>,
+) -> Operation {
+    match started {
+        Started::Done => Operation::over(Direction::Send, Ok(Outcome::SENT)),
+        Started::InFlight(name) => Operation {
+            state: State::InFlight(name),
+            direction: Direction::Send,
+            peer: Some(peer),
+            match_bits,
+            entry: None,
+            staging,
+            unpack: None,
+        },
+    }
+}
+
+pub(crate) fn receiving(posted: Posted, criteria: &Criteria, capacity: u64) -> Operation {
+    let direction = Direction::Receive(capacity);
+    match posted {
+        Posted::Done(completion) => Operation::over(direction, received(&completion, capacity)),
+        Posted::InFlight(name, entry) => Operation {
+            state: State::InFlight(name),
+            direction,
+            peer: criteria.source,
+            match_bits: criteria.match_bits,
+            entry: Some(entry),
+            staging: None,
+            unpack: None,
+        },
+    }
+}
+
+/// What a receive tells that was complete at once.
+pub(crate) fn received(completion: &Completion, capacity: u64) -> Result<Outcome> {
+    if completion.failed {
+        return Err(crate::request::operation::lost(Some(completion.initiator), "received from"));
+    }
+    outcome(completion, capacity)
+}
+
+pub(crate) fn receiving_packed(
+    posted: Posted,
+    criteria: &Criteria,
+    length: u64,
+    staging: Staging,
+    buffer: &Buffer<'_>,
+) -> Operation {
+    let unpack =
+        Unpack { address: buffer.address, count: buffer.count, datatype: Arc::clone(buffer.datatype) };
+    match posted {
+        Posted::Done(completion) => {
+            let mut operation = Operation::over(Direction::Receive(length), Ok(Outcome::SENT));
+            operation.staging = Some(staging);
+            operation.unpack = Some(unpack);
+            operation.state = State::Over(operation.finish(&completion));
+            operation
+        }
+        Posted::InFlight(name, entry) => Operation {
+            state: State::InFlight(name),
+            direction: Direction::Receive(length),
+            peer: criteria.source,
+            match_bits: criteria.match_bits,
+            entry: Some(entry),
+            staging: Some(staging),
+            unpack: Some(unpack),
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! The ways to complete requests (MPI 5.0, sections 3.7.3 to 3.7.6): one or many, waiting or not.
+//!
+//! Null requests are `None` in the lists; they and inactive requests count as complete with the empty status.
+
+use super::{Readiness, Request, Status};
+use crate::error::Result;
+use crate::process::Process;
+use std::sync::Arc;
+
+/// What a look at a list for any or some of its requests found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// No request of the list is active.
+    NoneActive,
+    /// Some are active, none is complete.
+    NoneComplete,
+    Complete(T),
+}
+
+/// A request of a list, by its index, and how it went.
+pub type Completed = (usize, Result<Status>);
+
+type Requests<'a> = &'a [Option<Arc<Request>>];
+
+/// MPI_Wait.
+pub fn wait(process: &Process, request: &Request) -> Result<Status> {
+    if let Some(result) = request.poll(process) {
+        return result;
+    }
+    process.wait_until(request.awaited(), || request.poll(process))
+}
+
+/// MPI_Test.
+pub fn test(process: &Process, request: &Request) -> Option<Result<Status>> {
+    request.poll(process).or_else(|| {
+        process.progress();
+        request.poll(process)
+    })
+}
+
+/// MPI_Request_get_status.
+pub fn get_status(process: &Process, request: &Request) -> Option<Result<Status>> {
+    request.peek(process).or_else(|| {
+        process.progress();
+        request.peek(process)
+    })
+}
+
+/// MPI_Waitall: `tell` gets the result of each request, in the order of the list, once all are complete.
+pub fn wait_all(process: &Process, requests: Requests<'_>, mut tell: impl FnMut(usize, Result<Status>)) {
+    for request in requests.iter().flatten() {
+        if !request.is_complete(process) {
+            process.wait_until(request.awaited(), || request.is_complete(process).then_some(()));
+        }
+    }
+    poll_all(process, requests, &mut tell);
+}
+
+/// MPI_Testall: whether all are complete; only then `tell` gets their results.
+pub fn test_all(
+    process: &Process,
+    requests: Requests<'_>,
+    mut tell: impl FnMut(usize, Result<Status>),
+) -> bool {
+    let complete = all_complete(process, requests);
+    if complete {
+        poll_all(process, requests, &mut tell);
+    }
+    complete
+}
+
+/// MPI_Request_get_status_all.
+pub fn get_status_all(
+    process: &Process,
+    requests: Requests<'_>,
+    mut tell: impl FnMut(usize, Result<Status>),
+) -> bool {
+    let complete = all_complete(process, requests);
+    if complete {
+        for (index, request) in requests.iter().enumerate() {
+            let status = request.as_ref().and_then(|request| request.peek(process));
+            tell(index, status.unwrap_or(Ok(Status::EMPTY)));
+        }
+    }
+    complete
+}
+
+fn all_complete(process: &Process, requests: Requests<'_>) -> bool {
+    let complete = || requests.iter().flatten().all(|request| request.is_complete(process));
+    complete() || {
+        process.progress();
+        complete()
+    }
+}
+
+fn poll_all(process: &Process, requests: Requests<'_>, tell: &mut dyn FnMut(usize, Result<Status>)) {
+    for (index, request) in requests.iter().enumerate() {
+        let status = request.as_ref().and_then(|request| request.poll(process));
+        tell(index, status.unwrap_or(Ok(Status::EMPTY)));
+    }
+}
+
+/// The first request of the list that is complete, but not inactive.
+fn look_any(process: &Process, requests: Requests<'_>) -> Found<usize> {
+    let mut found = Found::NoneActive;
+    for (index, request) in requests.iter().enumerate() {
+        let Some(request) = request else { continue };
+        match request.readiness(process) {
+            Readiness::Inactive => {}
+            Readiness::Pending => found = Found::NoneComplete,
+            Readiness::Complete => return Found::Complete(index),
+        }
+    }
+    found
+}
+
+/// All requests of the list that are complete, but not inactive.
+fn look_some(process: &Process, requests: Requests<'_>) -> Found<Vec<usize>> {
+    let mut complete = Vec::new();
+    let mut active = false;
+    for (index, request) in requests.iter().enumerate() {
+        let Some(request) = request else { continue };
+        match request.readiness(process) {
+            Readiness::Inactive => {}
+            Readiness::Pending => active = true,
+            Readiness::Complete => complete.push(index),
+        }
+    }
+    match (complete.is_empty(), active) {
+        (false, _) => Found::Complete(complete),
+        (true, true) => Found::NoneComplete,
+        (true, false) => Found::NoneActive,
+    }
+}
+
+/// Looks; if nothing is complete, turns the wheel and looks again.
+fn look_twice<T>(process: &Process, look: impl Fn() -> Found<T>) -> Found<T> {
+    match look() {
+        Found::NoneComplete => {
+            process.progress();
+            look()
+        }
+        found => found,
+    }
+}
+
+fn wait_for<T>(process: &Process, requests: Requests<'_>, look: impl Fn() -> Found<T>) -> Found<T> {
+    // Whom to work for, if all that is waited for depends on one process.
+    let mut peers =
+        requests.iter().flatten().filter(|request| request.is_active()).map(|request| request.awaited());
+    let awaited = peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)));
+    process.wait_until(awaited, || match look() {
+        Found::NoneComplete => None,
+        found => Some(found),
+    })
+}
+
+fn tell_one(process: &Process, requests: Requests<'_>, index: usize, keep: bool) -> Completed {
+    let request = requests[index].as_ref().expect("only requests that are not null are found complete");
+    let result = if keep { request.peek(process) } else { request.poll(process) };
+    (index, result.unwrap_or(Ok(Status::EMPTY)))
+}
+
+fn tell_any(process: &Process, requests: Requests<'_>, found: Found<usize>, keep: bool) -> Found<Completed> {
+    match found {
+        Found::Complete(index) => Found::Complete(tell_one(process, requests, index, keep)),
+        Found::NoneActive => Found::NoneActive,
+        Found::NoneComplete => Found::NoneComplete,
+    }
+}
+
+fn tell_some(
+    process: &Process,
+    requests: Requests<'_>,
+    found: Found<Vec<usize>>,
+    keep: bool,
+) -> Found<Vec<Completed>> {
+    match found {
+        Found::Complete(indices) => Found::Complete(
+            indices.into_iter().map(|index| tell_one(process, requests, index, keep)).collect(),
+        ),
+        Found::NoneActive => Found::NoneActive,
+        Found::NoneComplete => Found::NoneComplete,
+    }
+}
+
+/// MPI_Waitany. Never [`Found::NoneComplete`].
+pub fn wait_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+    let found = wait_for(process, requests, || look_any(process, requests));
+    tell_any(process, requests, found, false)
+}
+
+/// MPI_Testany.
+pub fn test_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+    let found = look_twice(process, || look_any(process, requests));
+    tell_any(process, requests, found, false)
+}
+
+/// MPI_Request_get_status_any.
+pub fn get_status_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+    let found = look_twice(process, || look_any(process, requests));
+    tell_any(process, requests, found, true)
+}
+
+/// MPI_Waitsome. Never [`Found::NoneComplete`].
+pub fn wait_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+    let found = wait_for(process, requests, || look_some(process, requests));
+    tell_some(process, requests, found, false)
+}
+
+/// MPI_Testsome.
+pub fn test_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+    let found = look_twice(process, || look_some(process, requests));
+    tell_some(process, requests, found, false)
+}
+
+/// MPI_Request_get_status_some.
+pub fn get_status_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+    let found = look_twice(process, || look_some(process, requests));
+    tell_some(process, requests, found, true)
+}

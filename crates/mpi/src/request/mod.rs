@@ -1,0 +1,297 @@
+//! Requests (MPI 5.0, section 3.7): what a nonblocking call returns, of whatever kind its operation is.
+
+pub mod complete;
+mod generalized;
+pub(crate) mod operation;
+mod persistent;
+pub(crate) mod slots;
+mod status;
+
+pub use complete::{Completed, Found};
+pub use generalized::GeneralizedCallbacks;
+pub use operation::{NO_PROCESS, Operation, Outcome};
+pub use persistent::Specification;
+pub use status::Status;
+
+use crate::comm::Communicator;
+use crate::constants::{MPI_ERR_REQUEST, MPI_SUCCESS};
+use crate::error::{Error, Result};
+use crate::process::Process;
+use crate::progress::{Activity, Composite};
+use crate::pt2pt::buffered::BufferAccount;
+use generalized::Generalized;
+use parnass_portals::ProcessId;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A request. One type for all of them: a send or receive, one that can be started again, a generalized one, and
+/// one of several steps.
+pub struct Request {
+    /// The communicator whose error handler hears of failures, and whose ranks the status speaks of.
+    communicator: Option<Arc<Communicator>>,
+    kind: Kind,
+    state: Mutex<State>,
+}
+
+enum Kind {
+    /// Complete once, then gone.
+    Once,
+    /// Inactive until it is started; inactive again when its completion was told.
+    Persistent(Specification),
+    Generalized(Generalized),
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not started, or its completion was told.
+    Inactive,
+    Transfer(Operation),
+    /// A send and a receive as one operation (MPI_Isendrecv); the status is that of the receive.
+    Exchange {
+        send: Option<Operation>,
+        receive: Operation,
+    },
+    Composite(Arc<Composite>),
+    /// Until all messages that stand in this account are on their way (MPI_Buffer_iflush).
+    Flush(Arc<BufferAccount>),
+    Generalized,
+    /// Complete, but nobody was told yet.
+    Complete(Result<Status>),
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match &self.kind {
+            Kind::Once => "once",
+            Kind::Persistent(_) => "persistent",
+            Kind::Generalized(_) => "generalized",
+        };
+        formatter
+            .debug_struct("Request")
+            .field("kind", &kind)
+            .field("state", &*self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Inactive,
+    Pending,
+    Complete,
+}
+
+/// What an outcome says in terms of a communicator's ranks.
+#[inline]
+pub(crate) fn status_of(outcome: &Outcome, communicator: &Communicator) -> Status {
+    match outcome.source {
+        Some(NO_PROCESS) => Status::NO_PROCESS,
+        Some(source) => Status {
+            source: communicator.rank_of(source),
+            tag: outcome.tag as i32,
+            error: MPI_SUCCESS,
+            bytes: outcome.bytes,
+            cancelled: outcome.cancelled,
+        },
+        None => Status { cancelled: outcome.cancelled, ..Status::EMPTY },
+    }
+}
+
+impl Request {
+    fn new(communicator: Option<Arc<Communicator>>, kind: Kind, state: State) -> Arc<Request> {
+        Arc::new(Request { communicator, kind, state: Mutex::new(state) })
+    }
+
+    /// For a send or a receive that has been started on a communicator.
+    pub fn transfer(communicator: &Arc<Communicator>, operation: Operation) -> Arc<Request> {
+        Request::new(Some(Arc::clone(communicator)), Kind::Once, State::Transfer(operation))
+    }
+
+    /// For a send and a receive that complete together.
+    pub(crate) fn exchange(
+        communicator: &Arc<Communicator>,
+        send: Operation,
+        receive: Operation,
+    ) -> Arc<Request> {
+        let state = State::Exchange { send: Some(send), receive };
+        Request::new(Some(Arc::clone(communicator)), Kind::Once, state)
+    }
+
+    /// Starts an activity on a communicator.
+    pub fn composite(
+        process: &Process,
+        communicator: &Arc<Communicator>,
+        activity: Box<dyn Activity>,
+    ) -> Arc<Request> {
+        let composite = process.start_activity(activity);
+        Request::new(Some(Arc::clone(communicator)), Kind::Once, State::Composite(composite))
+    }
+
+    /// For what is complete already.
+    pub fn complete(communicator: Option<&Arc<Communicator>>, result: Result<Status>) -> Arc<Request> {
+        Request::new(communicator.cloned(), Kind::Once, State::Complete(result))
+    }
+
+    pub(crate) fn flush(
+        communicator: Option<&Arc<Communicator>>,
+        account: Arc<BufferAccount>,
+    ) -> Arc<Request> {
+        Request::new(communicator.cloned(), Kind::Once, State::Flush(account))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communicator whose error handler hears of its failure.
+    pub fn communicator(&self) -> Option<&Arc<Communicator>> {
+        self.communicator.as_ref()
+    }
+
+    /// Whether it lives on after its completion was told, until it is freed.
+    pub fn is_persistent(&self) -> bool {
+        matches!(self.kind, Kind::Persistent(_))
+    }
+
+    /// Whether there is an operation to wait for, or one whose completion was not told yet.
+    pub fn is_active(&self) -> bool {
+        !matches!(*self.state(), State::Inactive)
+    }
+
+    /// The process whose doing completes it, where it is known.
+    fn awaited(&self) -> Option<ProcessId> {
+        match &*self.state() {
+            State::Transfer(operation) => operation.awaited(),
+            State::Exchange { receive, .. } => receive.awaited(),
+            _ => None,
+        }
+    }
+
+    /// How far it is. Does not turn the wheel.
+    pub(crate) fn readiness(&self, process: &Process) -> Readiness {
+        match self.look(process, |state| matches!(state, State::Inactive)) {
+            None => Readiness::Pending,
+            Some(true) => Readiness::Inactive,
+            Some(false) => Readiness::Complete,
+        }
+    }
+
+    /// Whether its operation is complete (or it is inactive). Does not turn the wheel.
+    pub fn is_complete(&self, process: &Process) -> bool {
+        self.look(process, |_| ()).is_some()
+    }
+
+    /// The status of a completed operation, without telling it: it can be asked for again
+    /// (MPI_Request_get_status). Does not turn the wheel.
+    pub fn peek(&self, process: &Process) -> Option<Result<Status>> {
+        let result = self.look(process, |state| match state {
+            State::Complete(result) => result.clone(),
+            _ => Ok(Status::EMPTY),
+        })?;
+        Some(self.queried(result))
+    }
+
+    /// The status of a completed operation, once; then the request is inactive, or over if it is not persistent.
+    /// An inactive request gives the empty status. Does not turn the wheel.
+    pub fn poll(&self, process: &Process) -> Option<Result<Status>> {
+        let (active, result) =
+            self.look(process, |state| match std::mem::replace(state, State::Inactive) {
+                State::Complete(result) => (true, result),
+                _ => (false, Ok(Status::EMPTY)),
+            })?;
+        let result = self.queried(result);
+        if active && let Kind::Generalized(generalized) = &self.kind {
+            return Some(generalized.freed(result));
+        }
+        Some(result)
+    }
+
+    /// Runs `seen` on the state if it is inactive or complete.
+    fn look<T>(&self, process: &Process, seen: impl FnOnce(&mut State) -> T) -> Option<T> {
+        let mut state = self.state();
+        let result = match &mut *state {
+            State::Inactive | State::Complete(_) => return Some(seen(&mut state)),
+            State::Transfer(operation) => {
+                operation.poll(process).map(|outcome| outcome.map(|outcome| self.status(&outcome)))
+            }
+            State::Exchange { send, receive } => {
+                let sent = send.as_ref().is_none_or(|send| send.is_complete(process));
+                if sent && receive.is_complete(process) {
+                    let sent = send.as_mut().and_then(|send| send.poll(process)).unwrap_or(Ok(Outcome::SENT));
+                    let received = receive.poll(process);
+                    received.map(|received| sent.and(received).map(|outcome| self.status(&outcome)))
+                } else {
+                    None
+                }
+            }
+            State::Composite(composite) => {
+                if composite.is_finished() {
+                    composite.take_result()
+                } else {
+                    None
+                }
+            }
+            State::Flush(account) => account.is_idle(process).then_some(Ok(Status::EMPTY)),
+            State::Generalized => match &self.kind {
+                Kind::Generalized(generalized) => generalized.is_complete().then_some(Ok(Status::EMPTY)),
+                _ => Some(Ok(Status::EMPTY)),
+            },
+        }?;
+        *state = State::Complete(result);
+        Some(seen(&mut state))
+    }
+
+    fn status(&self, outcome: &Outcome) -> Status {
+        match &self.communicator {
+            Some(communicator) => status_of(outcome, communicator),
+            None => Status::EMPTY,
+        }
+    }
+
+    /// For a generalized request, what the user's query function makes of the status. No lock is held meanwhile.
+    fn queried(&self, result: Result<Status>) -> Result<Status> {
+        match &self.kind {
+            Kind::Generalized(generalized) => result.and_then(|status| generalized.query(status)),
+            _ => result,
+        }
+    }
+
+    /// MPI_Cancel: the operation will complete, cancelled or not (MPI 5.0, section 3.8.4).
+    pub fn cancel(&self, process: &Process) -> Result<()> {
+        if let Kind::Generalized(generalized) = &self.kind {
+            return generalized.cancel();
+        }
+        let mut state = self.state();
+        match &mut *state {
+            State::Transfer(operation) => {
+                operation.cancel(process);
+                Ok(())
+            }
+            State::Inactive => Err(Error::new(
+                MPI_ERR_REQUEST,
+                "the request is inactive, so that there is nothing to cancel; start it first",
+            )),
+            // Complete operations complete, whatever is cancelled.
+            State::Complete(_) => Ok(()),
+            State::Exchange { .. } | State::Composite(_) | State::Flush(_) | State::Generalized => {
+                Err(Error::new(
+                    MPI_ERR_REQUEST,
+                    "this request cannot be cancelled: only sends, receives and generalized requests can; wait for it",
+                ))
+            }
+        }
+    }
+
+    /// MPI_Request_free: the operation goes on, but nobody will be told of its completion. The caller has given
+    /// up the handle.
+    pub fn free(self: &Arc<Self>, process: &Process) -> Result<()> {
+        if let Kind::Generalized(generalized) = &self.kind {
+            return generalized.abandon();
+        }
+        if !self.is_complete(process) {
+            process.adopt(Arc::clone(self));
+        }
+        Ok(())
+    }
+}

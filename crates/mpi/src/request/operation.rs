@@ -1,0 +1,205 @@
+//! One send or receive in flight, with what has to be done when its data is there.
+
+use crate::constants::{MPI_ERR_PROC_ABORTED, MPI_ERR_TRUNCATE};
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::process::Process;
+use crate::pt2pt::staging::Staging;
+use crate::request::slots::{Completion, SlotName};
+use parnass_base::UserAddress;
+use parnass_portals::{EntryHandle, ProcessId};
+use std::sync::Arc;
+
+/// Stands for MPI_PROC_NULL where a process is named.
+pub const NO_PROCESS: ProcessId = ProcessId(u32::MAX);
+
+/// What an operation that is over tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Who sent the message that was received; `None` for a send.
+    pub source: Option<ProcessId>,
+    /// The tag of the message that was received; 0 for a send.
+    pub tag: u32,
+    /// How many bytes were received; 0 for a send.
+    pub bytes: u64,
+    /// Whether it was cancelled, and nothing was sent or received.
+    pub cancelled: bool,
+}
+
+impl Outcome {
+    /// Of a send.
+    pub(crate) const SENT: Outcome = Outcome { source: None, tag: 0, bytes: 0, cancelled: false };
+    /// Of a receive from MPI_PROC_NULL.
+    pub(crate) const NO_PROCESS: Outcome =
+        Outcome { source: Some(NO_PROCESS), tag: 0, bytes: 0, cancelled: false };
+    /// Of what was cancelled.
+    pub(crate) const CANCELLED: Outcome = Outcome { source: None, tag: 0, bytes: 0, cancelled: true };
+}
+
+/// Where packed data goes when it has arrived.
+#[derive(Debug)]
+pub(crate) struct Unpack {
+    pub(crate) address: UserAddress,
+    pub(crate) count: u64,
+    pub(crate) datatype: Arc<Datatype>,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    InFlight(SlotName),
+    /// The result has not been asked for yet.
+    Over(Result<Outcome>),
+    Taken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Send,
+    /// With the length of the buffer in bytes.
+    Receive(u64),
+}
+
+/// A send or a receive in flight.
+///
+/// It must be polled until it is over: one that is dropped before keeps its slot, and its working memory, for the
+/// life of the process, since the NIC may still use both.
+#[derive(Debug)]
+pub struct Operation {
+    pub(crate) state: State,
+    pub(crate) direction: Direction,
+    /// Target of a send, source of a receive that names one.
+    pub(crate) peer: Option<ProcessId>,
+    pub(crate) match_bits: u64,
+    /// For a posted receive: how to take it back.
+    pub(crate) entry: Option<EntryHandle>,
+    /// Packed data of a buffer that is not one run of bytes.
+    pub(crate) staging: Option<Staging>,
+    pub(crate) unpack: Option<Unpack>,
+}
+
+impl Operation {
+    /// One that is over: nothing was to be done, or it was done at once.
+    pub(crate) fn over(direction: Direction, outcome: Result<Outcome>) -> Operation {
+        Operation {
+            state: State::Over(outcome),
+            direction,
+            peer: None,
+            match_bits: 0,
+            entry: None,
+            staging: None,
+            unpack: None,
+        }
+    }
+
+    /// The process whose doing completes the operation, for [`Process::wait_until`]; `None` if it may be any.
+    pub fn awaited(&self) -> Option<ProcessId> {
+        self.peer
+    }
+
+    /// Whether it is over. Does not turn the wheel.
+    #[inline]
+    pub fn is_complete(&self, process: &Process) -> bool {
+        match &self.state {
+            State::InFlight(name) => process.slots.is_complete(*name),
+            State::Over(_) | State::Taken => true,
+        }
+    }
+
+    /// How it went, once, when it is over; received data is in the user's buffer then. Does not turn the wheel.
+    ///
+    /// # Panics
+    /// When it is called again after it gave the result.
+    #[inline]
+    pub fn poll(&mut self, process: &Process) -> Option<Result<Outcome>> {
+        if let State::InFlight(name) = self.state {
+            if !process.slots.is_complete(name) {
+                return None;
+            }
+            let completion = process.slots.completion(name);
+            process.slots.release(name);
+            self.state = State::Taken;
+            return Some(self.finish(&completion));
+        }
+        match std::mem::replace(&mut self.state, State::Taken) {
+            State::Over(outcome) => Some(outcome),
+            _ => panic!("an operation gives its result once"),
+        }
+    }
+
+    /// What is to be done when the NIC has done its part.
+    pub(crate) fn finish(&mut self, completion: &Completion) -> Result<Outcome> {
+        let staging = self.staging.take();
+        let capacity = match self.direction {
+            Direction::Send if completion.failed => return Err(lost(self.peer, "sent to")),
+            Direction::Send => return Ok(Outcome::SENT),
+            Direction::Receive(capacity) => capacity,
+        };
+        if completion.failed {
+            return Err(lost(self.peer.or(Some(completion.initiator)), "received from"));
+        }
+        if let (Some(staging), Some(unpack)) = (&staging, self.unpack.take()) {
+            let length = completion.placed_length;
+            unpack.datatype.layout().unpack(unpack.count, staging.address(), 0, unpack.address, length);
+        }
+        outcome(completion, capacity)
+    }
+
+    /// Tries to take a posted receive back (MPI 5.0, section 3.8.4). Afterwards the operation is over, cancelled,
+    /// or it will complete as if nothing had been tried.
+    pub fn cancel(&mut self, process: &Process) {
+        let State::InFlight(name) = self.state else { return };
+        let taken_back = match self.direction {
+            Direction::Receive(_) => self.entry.is_some_and(|entry| process.nic().unlink(entry)),
+            Direction::Send => process.withdraw_put(self.peer, self.match_bits, name),
+        };
+        if taken_back {
+            process.slots.release(name);
+            self.staging = None;
+            self.unpack = None;
+            self.state = State::Over(Ok(Outcome::CANCELLED));
+        }
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if let (State::InFlight(_), Some(staging)) = (&self.state, self.staging.take()) {
+            staging.leak();
+        }
+    }
+}
+
+/// What a received message tells; an error if it was longer than the buffer.
+pub(crate) fn outcome(completion: &Completion, capacity: u64) -> Result<Outcome> {
+    let tag = completion.match_bits as u32;
+    if completion.requested_length > completion.placed_length {
+        return Err(truncated(completion, capacity));
+    }
+    Ok(Outcome { source: Some(completion.initiator), tag, bytes: completion.placed_length, cancelled: false })
+}
+
+#[cold]
+fn truncated(completion: &Completion, capacity: u64) -> Error {
+    Error::new(
+        MPI_ERR_TRUNCATE,
+        format!(
+            "the message from process {} with tag {} has {} bytes, but the receive buffer holds {} bytes; give a larger \
+             count, or ask for the length first with MPI_Probe and MPI_Get_count",
+            completion.initiator.0,
+            completion.match_bits as u32 as i32,
+            completion.requested_length,
+            capacity
+        ),
+    )
+}
+
+#[cold]
+pub(crate) fn lost(peer: Option<ProcessId>, done: &str) -> Error {
+    let who = peer.map_or_else(|| "a peer".to_owned(), |peer| format!("process {}", peer.0));
+    Error::new(
+        MPI_ERR_PROC_ABORTED,
+        format!(
+            "the message {done} {who} is lost: that process has ended, or its memory could not be reached"
+        ),
+    )
+}

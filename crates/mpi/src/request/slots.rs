@@ -1,0 +1,365 @@
+//! The table of operations in flight: where an event of the NIC finds what it completes.
+//!
+//! A slot is named by 64 bits that travel with the operation and come back in its events: the index in the low
+//! half, the generation in the high half, so that an event of a past life of a slot is recognised.
+//!
+//! ```text
+//!   chunk 0 |  64 slots |            index -> chunk k = log2(index / 64 + 1); never moved, never freed, so that
+//!   chunk 1 | 128 slots ...  |       a slot can be reached without a lock while the table grows
+//! ```
+
+use parnass_portals::{Event, EventKind, ProcessId};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+const FIRST_CHUNK: u32 = 64;
+const CHUNKS: usize = 25;
+/// Marks the end of the free list; also "no activity" in [`Slot::owner`].
+const NONE: u32 = u32::MAX;
+
+/// One operation in flight: a put of this process, or an entry that waits for one.
+#[repr(align(128))]
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// Events that must still come; 0: the operation is complete and the fields below tell how it went.
+    pending: AtomicU32,
+    generation: AtomicU32,
+    failed: AtomicBool,
+    next_free: AtomicU32,
+    /// The activity that waits for this operation; [`NONE`] if there is none.
+    owner: AtomicU32,
+    initiator: AtomicU32,
+    match_bits: AtomicU64,
+    header_data: AtomicU64,
+    requested_length: AtomicU64,
+    placed_length: AtomicU64,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Slot {
+            pending: AtomicU32::new(0),
+            generation: AtomicU32::new(0),
+            failed: AtomicBool::new(false),
+            next_free: AtomicU32::new(NONE),
+            owner: AtomicU32::new(NONE),
+            initiator: AtomicU32::new(0),
+            match_bits: AtomicU64::new(0),
+            header_data: AtomicU64::new(0),
+            requested_length: AtomicU64::new(0),
+            placed_length: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Names a slot in one of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotName(u64);
+
+impl SlotName {
+    fn new(index: u32, generation: u32) -> SlotName {
+        SlotName(u64::from(index) | u64::from(generation) << 32)
+    }
+
+    /// What travels with the operation as its `user` value.
+    pub(crate) fn user(self) -> u64 {
+        self.0
+    }
+
+    fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// How an operation went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub(crate) failed: bool,
+    pub(crate) initiator: ProcessId,
+    pub(crate) match_bits: u64,
+    pub(crate) requested_length: u64,
+    pub(crate) placed_length: u64,
+}
+
+impl From<&Event> for Completion {
+    fn from(event: &Event) -> Self {
+        Completion {
+            failed: event.kind == EventKind::Failed,
+            initiator: event.initiator,
+            match_bits: event.match_bits,
+            requested_length: event.requested_length,
+            placed_length: event.placed_length,
+        }
+    }
+}
+
+/// The table. All its methods may be called by several threads at once if it was told so with
+/// [`Slots::set_concurrent`]; otherwise by one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// Head of the free list: index in the low half, a tag against reuse in the high half.
+    free: AtomicU64,
+    concurrent: AtomicBool,
+    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
+    /// How many chunks there are.
+    growth: Mutex<usize>,
+}
+
+impl Slots {
+    pub(crate) fn new() -> Slots {
+        Slots {
+            free: AtomicU64::new(u64::from(NONE)),
+            concurrent: AtomicBool::new(false),
+            chunks: [const { OnceLock::new() }; CHUNKS],
+            growth: Mutex::new(0),
+        }
+    }
+
+    /// Says that several threads may be inside at once (MPI_THREAD_MULTIPLE).
+    pub(crate) fn set_concurrent(&self, concurrent: bool) {
+        self.concurrent.store(concurrent, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.concurrent.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> &Slot {
+        let chunk = (index / FIRST_CHUNK + 1).ilog2();
+        let start = FIRST_CHUNK * ((1 << chunk) - 1);
+        let chunk = self.chunks[chunk as usize].get().expect("a slot's index comes from its chunk");
+        &chunk[(index - start) as usize]
+    }
+
+    /// Takes a slot for an operation that is complete after `events` events.
+    #[inline]
+    pub(crate) fn take(&self, events: u32, owner: Option<u32>) -> SlotName {
+        let index = self.pop();
+        let slot = self.slot(index);
+        slot.owner.store(owner.unwrap_or(NONE), Ordering::Relaxed);
+        slot.failed.store(false, Ordering::Relaxed);
+        // Whoever delivers an event got the name from the NIC, whose lock orders this store before it.
+        slot.pending.store(events, Ordering::Relaxed);
+        SlotName::new(index, slot.generation.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn pop(&self) -> u32 {
+        loop {
+            // Pairs with the release in `push`: `next_free` of the head is visible.
+            let head = self.free.load(Ordering::Acquire);
+            let index = head as u32;
+            if index == NONE {
+                self.grow();
+                continue;
+            }
+            let next = self.slot(index).next_free.load(Ordering::Relaxed);
+            let new = u64::from(next) | ((head >> 32).wrapping_add(1)) << 32;
+            if !self.is_concurrent() {
+                self.free.store(new, Ordering::Relaxed);
+                return index;
+            }
+            if self.free.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return index;
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&self, index: u32) {
+        loop {
+            let head = self.free.load(Ordering::Relaxed);
+            self.slot(index).next_free.store(head as u32, Ordering::Relaxed);
+            let new = u64::from(index) | ((head >> 32).wrapping_add(1)) << 32;
+            if !self.is_concurrent() {
+                self.free.store(new, Ordering::Release);
+                return;
+            }
+            // Pairs with the acquire in `pop`.
+            if self.free.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&self) {
+        let mut count = self.growth.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if self.free.load(Ordering::Acquire) as u32 != NONE {
+            return;
+        }
+        assert!(*count < CHUNKS, "2^31 operations in flight in one process");
+        let length = FIRST_CHUNK << *count;
+        let start = FIRST_CHUNK * ((1 << *count) - 1);
+        let slots: Box<[Slot]> = (0..length).map(|_| Slot::default()).collect();
+        self.chunks[*count].set(slots).expect("chunks are added in order, under the lock");
+        *count += 1;
+        for index in (start..start + length).rev() {
+            self.push(index);
+        }
+    }
+
+    /// Gives a slot back. Events that still name it are ignored from now on.
+    #[inline]
+    pub(crate) fn release(&self, name: SlotName) {
+        let slot = self.slot(name.index());
+        slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
+        self.push(name.index());
+    }
+
+    /// Delivers an event. Returns the activity that waits for the operation, if the operation is now complete.
+    #[inline]
+    pub(crate) fn deliver(&self, event: &Event) -> Option<u32> {
+        let name = SlotName(event.user);
+        let slot = self.slot(name.index());
+        if slot.generation.load(Ordering::Relaxed) != name.generation() {
+            return None;
+        }
+        if event.kind == EventKind::Failed {
+            slot.failed.store(true, Ordering::Relaxed);
+        }
+        slot.initiator.store(event.initiator.0, Ordering::Relaxed);
+        slot.match_bits.store(event.match_bits, Ordering::Relaxed);
+        slot.header_data.store(event.header_data, Ordering::Relaxed);
+        slot.requested_length.store(event.requested_length, Ordering::Relaxed);
+        slot.placed_length.store(event.placed_length, Ordering::Relaxed);
+        let owner = slot.owner.load(Ordering::Relaxed);
+        let all = event.kind == EventKind::Failed;
+        (self.subtract(slot, all) && owner != NONE).then_some(owner)
+    }
+
+    /// One awaited event will not come (or all of them, when the operation failed). Whether that was the last.
+    #[inline]
+    fn subtract(&self, slot: &Slot, all: bool) -> bool {
+        if !self.is_concurrent() {
+            let left = if all { 0 } else { slot.pending.load(Ordering::Relaxed).saturating_sub(1) };
+            slot.pending.store(left, Ordering::Release);
+            return left == 0;
+        }
+        // Pairs with the acquire in `is_complete`.
+        if all {
+            return slot.pending.swap(0, Ordering::AcqRel) != 0;
+        }
+        slot.pending
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |pending| pending.checked_sub(1))
+            .is_ok_and(|before| before == 1)
+    }
+
+    /// The put told at once what an event would have told.
+    #[inline]
+    pub(crate) fn done_at_once(&self, name: SlotName) {
+        self.subtract(self.slot(name.index()), false);
+    }
+
+    /// Whether all events of the operation have come.
+    #[inline]
+    pub(crate) fn is_complete(&self, name: SlotName) -> bool {
+        // Pairs with the release in `subtract`: what the event told is visible.
+        self.slot(name.index()).pending.load(Ordering::Acquire) == 0
+    }
+
+    /// How the operation went; to be asked once it is complete.
+    #[inline]
+    pub(crate) fn completion(&self, name: SlotName) -> Completion {
+        let slot = self.slot(name.index());
+        Completion {
+            failed: slot.failed.load(Ordering::Relaxed),
+            initiator: ProcessId(slot.initiator.load(Ordering::Relaxed)),
+            match_bits: slot.match_bits.load(Ordering::Relaxed),
+            requested_length: slot.requested_length.load(Ordering::Relaxed),
+            placed_length: slot.placed_length.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: SlotName, kind: EventKind) -> Event {
+        Event {
+            kind,
+            user: name.user(),
+            initiator: ProcessId(3),
+            match_bits: 7,
+            header_data: 0,
+            requested_length: 100,
+            placed_length: 60,
+            taken: 0,
+        }
+    }
+
+    #[test]
+    fn completes_after_its_events_and_tells_how_it_went() {
+        for concurrent in [false, true] {
+            let slots = Slots::new();
+            slots.set_concurrent(concurrent);
+            let name = slots.take(2, Some(5));
+            assert_eq!(slots.deliver(&event(name, EventKind::Send)), None);
+            assert!(!slots.is_complete(name));
+            assert_eq!(slots.deliver(&event(name, EventKind::Ack)), Some(5));
+            assert!(slots.is_complete(name));
+            let completion = slots.completion(name);
+            assert_eq!((completion.requested_length, completion.placed_length), (100, 60));
+            assert!(!completion.failed);
+            slots.release(name);
+        }
+    }
+
+    #[test]
+    fn a_failure_ends_an_operation_that_awaits_two_events() {
+        let slots = Slots::new();
+        let name = slots.take(2, None);
+        slots.deliver(&event(name, EventKind::Failed));
+        assert!(slots.is_complete(name) && slots.completion(name).failed);
+    }
+
+    #[test]
+    fn an_event_of_a_past_life_is_ignored() {
+        let slots = Slots::new();
+        let name = slots.take(1, None);
+        slots.release(name);
+        let next = slots.take(1, None);
+        assert_eq!(name.index(), next.index());
+        slots.deliver(&event(name, EventKind::Put));
+        assert!(!slots.is_complete(next));
+    }
+
+    #[test]
+    fn grows_without_handing_out_a_slot_twice() {
+        let slots = Slots::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            assert!(seen.insert(slots.take(1, None).index()));
+        }
+    }
+
+    #[test]
+    fn threads_take_and_release_distinct_slots() {
+        let slots = Slots::new();
+        slots.set_concurrent(true);
+        let in_use: Vec<AtomicBool> = (0..4096).map(|_| AtomicBool::new(false)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..5000 {
+                        let names: Vec<_> = (0..1 + round % 7).map(|_| slots.take(1, None)).collect();
+                        for name in &names {
+                            assert!(!in_use[name.index() as usize].swap(true, Ordering::SeqCst));
+                        }
+                        for name in names {
+                            in_use[name.index() as usize].store(false, Ordering::SeqCst);
+                            slots.release(name);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
