@@ -4,13 +4,16 @@
 mod array;
 mod copy;
 mod element;
+mod half;
 mod layout;
 mod operator;
 mod program;
+mod reduce;
 mod signature;
 
 pub use array::{Dealing, Share, Slice};
 pub use element::{Element, Family};
 pub use layout::{Layout, LayoutError};
 pub use operator::{Operand, Operator};
+pub use reduce::reduce;
 pub use signature::Signature;
