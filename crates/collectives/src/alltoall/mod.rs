@@ -1,0 +1,37 @@
+//! MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+
+pub(crate) mod bruck;
+pub(crate) mod linear;
+pub(crate) mod pairwise;
+
+use crate::problem::{Operation, Problem};
+use crate::schedule::{Builder, Span};
+
+/// What goes to each process: the blocks of the send buffer or, in place, packed copies of what will be overwritten.
+fn outgoing(builder: &mut Builder, problem: &Problem<'_>) -> Vec<Span> {
+    (0..problem.size)
+        .map(|index| {
+            if !problem.in_place {
+                return problem.send_block(index);
+            }
+            let block = problem.recv_block(index);
+            if index == problem.rank {
+                return block;
+            }
+            let packed = builder.scratch(problem.recv_block_bytes(index));
+            builder.copy(block, packed);
+            packed
+        })
+        .collect()
+}
+
+/// Whether a block of that many bytes travels. Equal blocks always do, so that a process with a wrong count is found
+/// out; for unequal ones, empty blocks are the rule in sparse exchanges.
+fn travels(problem: &Problem<'_>, bytes: u64) -> bool {
+    bytes > 0 || problem.operation == Operation::Alltoall
+}
+
+/// Bytes that go to a process.
+fn outgoing_bytes(problem: &Problem<'_>, index: u32) -> u64 {
+    if problem.in_place { problem.recv_block_bytes(index) } else { problem.send_block_bytes(index) }
+}

@@ -1,0 +1,4 @@
+//! MPI_Barrier.
+
+pub(crate) mod dissemination;
+pub(crate) mod linear;

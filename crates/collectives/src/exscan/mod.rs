@@ -1,0 +1,4 @@
+//! MPI_Exscan. All algorithms keep the order of the ranks; the result of rank 0 is not written.
+
+pub(crate) mod linear;
+pub(crate) mod recursive_doubling;

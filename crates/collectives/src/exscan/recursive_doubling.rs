@@ -1,0 +1,47 @@
+//! As the scan by recursive doubling, without the own operands.
+//! Cost: `ceil(log2 n)` rounds of `m` bytes, `n log2 n` messages.
+
+use crate::algorithm::{Algorithm, Groups, Needs};
+use crate::problem::{Operation, Problem};
+use crate::schedule::{Builder, Peer, Schedule};
+
+pub(crate) const ALGORITHM: Algorithm = Algorithm {
+    operations: &[Operation::Exscan],
+    name: "recursive_doubling",
+    cost: "log n rounds of m bytes, n log n messages",
+    groups: Groups::One,
+    needs: Needs::Nothing,
+    build,
+};
+
+fn build(problem: &Problem<'_>) -> Schedule {
+    let mut builder = Builder::new();
+    let (rank, size, result) = (problem.rank, problem.size, problem.result());
+    let mut sum = builder.scratch_elements(result.count, problem.element());
+    let mut other = builder.scratch_elements(result.count, problem.element());
+    builder.copy(problem.operands(), sum);
+    let mut is_first = true;
+    let mut mask = 1;
+    while mask < size {
+        let partner = rank ^ mask;
+        if partner < size {
+            builder.receive(Peer::Local(partner), other);
+            builder.send(Peer::Local(partner), sum);
+            builder.wait();
+            if partner < rank {
+                if is_first {
+                    builder.copy(other, result);
+                    is_first = false;
+                } else {
+                    builder.reduce(other, result);
+                }
+                builder.reduce(other, sum);
+            } else {
+                builder.reduce(sum, other);
+                (sum, other) = (other, sum);
+            }
+        }
+        mask *= 2;
+    }
+    builder.finish()
+}

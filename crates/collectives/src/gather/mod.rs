@@ -1,0 +1,4 @@
+//! MPI_Gather and MPI_Gatherv.
+
+pub(crate) mod binomial;
+pub(crate) mod linear;

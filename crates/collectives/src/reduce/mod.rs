@@ -1,0 +1,5 @@
+//! MPI_Reduce.
+
+pub(crate) mod binomial;
+pub(crate) mod linear;
+pub(crate) mod reduce_scatter_gather;

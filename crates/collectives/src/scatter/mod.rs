@@ -1,0 +1,4 @@
+//! MPI_Scatter and MPI_Scatterv. In place, the root keeps its block where it is.
+
+pub(crate) mod binomial;
+pub(crate) mod linear;

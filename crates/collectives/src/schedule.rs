@@ -1,0 +1,268 @@
+//! What a collective operation is made of: a list of steps over three buffers.
+//!
+//! ```text
+//!   Receive  Send  Receive  Send   Wait   Reduce  Copy   Receive  Send   Wait   Copy
+//!   '------- one round -----------------' '- local --'   '--- next round ---' '-...
+//! ```
+//!
+//! A schedule holds no address and no datatype, so it can be kept and run again: blocking, nonblocking,
+//! persistent or simulated runs all execute the same list.
+
+/// Which buffer a [`Span`] lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Region {
+    /// The buffer that the caller gives as input. Never written.
+    Send,
+    /// The buffer of the result; also the input where the operation works in place, and the only buffer of a broadcast.
+    Recv,
+    /// Working memory of [`Schedule::scratch_bytes`] bytes, aligned to 64 bytes.
+    Scratch,
+}
+
+/// What the elements of a [`Span`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Bytes: packed data, or a part of a dense buffer.
+    Bytes,
+    /// The send type.
+    Send,
+    /// The receive type; in a reduction the only type there is.
+    Recv,
+    /// The send type of block `n`, where each block has its own (MPI_Alltoallw).
+    SendAt(u32),
+    /// The receive type of block `n`.
+    RecvAt(u32),
+}
+
+/// `count` elements that start `offset` bytes after the beginning of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    pub region: Region,
+    pub kind: Kind,
+    /// Of the first element's origin, in bytes. In scratch memory it may be negative: the lower bound of a type
+    /// need not be zero.
+    pub offset: i64,
+    pub count: u64,
+}
+
+impl Span {
+    /// `count` elements from element `first` of this span on.
+    #[must_use]
+    pub fn part(self, first: u64, count: u64, element: &Element) -> Span {
+        Span { offset: self.offset + first as i64 * element.extent, count, ..self }
+    }
+
+    /// `length` bytes from byte `first` of this span of bytes on.
+    #[must_use]
+    pub fn bytes(self, first: u64, length: u64) -> Span {
+        debug_assert_eq!(self.kind, Kind::Bytes);
+        Span { offset: self.offset + first as i64, count: length, ..self }
+    }
+}
+
+/// What a schedule must know of a datatype: how it lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Element {
+    /// Bytes of data in one element.
+    pub size: u64,
+    /// Bytes from one element to the next.
+    pub extent: i64,
+    /// Bytes from the origin to the first byte of data.
+    pub true_lower_bound: i64,
+    /// Bytes from the first to behind the last byte of data.
+    pub true_extent: u64,
+    /// Whether neighbouring elements form one run of bytes, in order.
+    pub dense: bool,
+}
+
+impl Element {
+    /// A type without holes of `size` bytes.
+    pub const fn of_size(size: u64) -> Element {
+        Element { size, extent: size as i64, true_lower_bound: 0, true_extent: size, dense: true }
+    }
+
+    /// Where the data of `count` elements lies, relative to the origin of the first: first byte and length.
+    pub fn reach(&self, count: u64) -> (i64, u64) {
+        if count == 0 {
+            return (0, 0);
+        }
+        let stretch = (count as i64 - 1) * self.extent;
+        (self.true_lower_bound + stretch.min(0), self.true_extent + stretch.unsigned_abs())
+    }
+}
+
+/// A process that takes part, by its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// In the group of this process.
+    Local(u32),
+    /// In the other group of an intercommunicator.
+    Remote(u32),
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Starts to send. The span must not be written before the next [`Step::Wait`].
+    Send { to: Peer, data: Span },
+    /// Starts to receive. The span must not be touched before the next [`Step::Wait`]. Messages between two
+    /// processes match in the order in which they were started.
+    Receive { from: Peer, data: Span },
+    /// Waits until everything that has been started is complete.
+    Wait,
+    /// Copies, converting from one layout to another of the same packed size.
+    Copy { from: Span, to: Span },
+    /// `inout = input (op) inout`, element by element; `input` belongs to lower ranks.
+    Reduce { input: Span, inout: Span },
+}
+
+/// The steps of one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    steps: Box<[Step]>,
+    scratch_bytes: u64,
+    width: usize,
+}
+
+impl Schedule {
+    /// In order. The last step that is not local is followed by a [`Step::Wait`].
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// How much working memory the schedule needs.
+    pub fn scratch_bytes(&self) -> u64 {
+        self.scratch_bytes
+    }
+
+    /// The largest number of sends and receives that are under way at once.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+}
+
+/// Writes a schedule.
+#[derive(Debug, Default)]
+pub struct Builder {
+    steps: Vec<Step>,
+    scratch_bytes: u64,
+    started: usize,
+    width: usize,
+}
+
+impl Builder {
+    /// An empty one.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Starts to send.
+    pub fn send(&mut self, to: Peer, data: Span) {
+        self.started += 1;
+        self.steps.push(Step::Send { to, data });
+    }
+
+    /// Starts to receive.
+    pub fn receive(&mut self, from: Peer, data: Span) {
+        self.started += 1;
+        self.steps.push(Step::Receive { from, data });
+    }
+
+    /// Waits for all that was started.
+    pub fn wait(&mut self) {
+        if self.started > 0 {
+            self.width = self.width.max(self.started);
+            self.started = 0;
+            self.steps.push(Step::Wait);
+        }
+    }
+
+    /// Copies; nothing if there is nothing to copy or both are the same place.
+    pub fn copy(&mut self, from: Span, to: Span) {
+        if from.count > 0 && to.count > 0 && from != to {
+            self.steps.push(Step::Copy { from, to });
+        }
+    }
+
+    /// Reduces; nothing if there are no elements.
+    pub fn reduce(&mut self, input: Span, inout: Span) {
+        debug_assert_eq!(input.count, inout.count);
+        if input.count > 0 {
+            self.steps.push(Step::Reduce { input, inout });
+        }
+    }
+
+    /// Working memory for `length` bytes of packed data.
+    pub fn scratch(&mut self, length: u64) -> Span {
+        Span { region: Region::Scratch, kind: Kind::Bytes, offset: self.allocate(length), count: length }
+    }
+
+    /// Working memory for `count` elements of the type of a reduction.
+    pub fn scratch_elements(&mut self, count: u64, element: &Element) -> Span {
+        let (first, length) = element.reach(count);
+        Span { region: Region::Scratch, kind: Kind::Recv, offset: self.allocate(length) - first, count }
+    }
+
+    fn allocate(&mut self, length: u64) -> i64 {
+        let start = self.scratch_bytes;
+        self.scratch_bytes = (start + length).next_multiple_of(64);
+        start as i64
+    }
+
+    /// The schedule.
+    pub fn finish(mut self) -> Schedule {
+        self.wait();
+        Schedule {
+            steps: self.steps.into_boxed_slice(),
+            scratch_bytes: self.scratch_bytes,
+            width: self.width,
+        }
+    }
+}
+
+/// Part `index` of `count` things in `parts` nearly equal parts: first and number.
+pub fn share(count: u64, parts: u32, index: u32) -> (u64, u64) {
+    let parts = u128::from(parts);
+    let bound = |i: u32| (u128::from(count) * u128::from(i) / parts) as u64;
+    let first = bound(index);
+    (first, bound(index + 1) - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for count in [0, 1, 5, 16, 1000, u64::MAX / 2] {
+            for parts in 1..20 {
+                let mut next = 0;
+                for index in 0..parts {
+                    let (first, number) = share(count, parts, index);
+                    assert_eq!(first, next);
+                    next += number;
+                }
+                assert_eq!(next, count);
+            }
+        }
+    }
+
+    #[test]
+    fn scratch_for_a_type_with_a_lower_bound_holds_its_data() {
+        let element = Element { size: 4, extent: -24, true_lower_bound: 8, true_extent: 12, dense: false };
+        let mut builder = Builder::new();
+        builder.scratch(3);
+        let span = builder.scratch_elements(3, &element);
+        let schedule = builder.finish();
+        // The last element lies lowest.
+        assert_eq!(span.offset + 2 * element.extent + element.true_lower_bound, 64);
+        assert_eq!(schedule.scratch_bytes(), 128);
+    }
+
+    #[test]
+    fn an_idle_builder_gives_an_empty_schedule() {
+        let schedule = Builder::new().finish();
+        assert!(schedule.steps().is_empty());
+        assert_eq!((schedule.scratch_bytes(), schedule.width()), (0, 0));
+    }
+}

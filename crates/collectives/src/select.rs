@@ -1,0 +1,248 @@
+//! Which algorithm for which problem: a table, read from the top.
+
+use crate::algorithm::{ALGORITHMS, Algorithm, Groups, named};
+use crate::problem::{Operation, Problem};
+use crate::schedule::Schedule;
+
+/// A line of the table: the first one whose conditions hold, and whose algorithm can solve the problem, is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub operation: Operation,
+    /// Only where there are more processes than cores.
+    pub oversubscribed: bool,
+    /// Only up to this many processes.
+    pub up_to_processes: u32,
+    /// Only up to this many bytes, as [`Problem::bytes`] counts them.
+    pub up_to_bytes: u64,
+    /// The name of the algorithm.
+    pub algorithm: &'static str,
+}
+
+const ANY: u64 = u64::MAX;
+const ALL: u32 = u32::MAX;
+const KIB: u64 = 1 << 10;
+
+const fn rule(
+    operation: Operation,
+    oversubscribed: bool,
+    up_to_processes: u32,
+    up_to_bytes: u64,
+    algorithm: &'static str,
+) -> Rule {
+    Rule { operation, oversubscribed, up_to_processes, up_to_bytes, algorithm }
+}
+
+/// For intracommunicators; intercommunicators have one algorithm for each operation.
+///
+/// When processes outnumber cores a round costs a change of process on a core for every message, so that few
+/// messages win over few rounds; otherwise rounds count for short messages and bytes for long ones.
+pub const RULES: &[Rule] = &[
+    rule(Operation::Barrier, true, ALL, ANY, "linear"),
+    rule(Operation::Barrier, false, ALL, ANY, "dissemination"),
+    rule(Operation::Bcast, true, ALL, 64 * KIB, "linear"),
+    rule(Operation::Bcast, false, 4, ANY, "binomial"),
+    rule(Operation::Bcast, false, ALL, 32 * KIB, "binomial"),
+    rule(Operation::Bcast, false, 8, 512 * KIB, "scatter_allgather"),
+    rule(Operation::Bcast, false, ALL, ANY, "chain"),
+    rule(Operation::Gather, true, ALL, ANY, "linear"),
+    rule(Operation::Gather, false, 8, ANY, "linear"),
+    rule(Operation::Gather, false, ALL, 2 * KIB, "binomial"),
+    rule(Operation::Gather, false, ALL, ANY, "linear"),
+    rule(Operation::Gatherv, false, ALL, ANY, "linear"),
+    rule(Operation::Scatter, true, ALL, ANY, "linear"),
+    rule(Operation::Scatter, false, 8, ANY, "linear"),
+    rule(Operation::Scatter, false, ALL, 2 * KIB, "binomial"),
+    rule(Operation::Scatter, false, ALL, ANY, "linear"),
+    rule(Operation::Scatterv, false, ALL, ANY, "linear"),
+    rule(Operation::Allgather, true, ALL, 8 * KIB, "gather_bcast"),
+    rule(Operation::Allgather, false, ALL, 8 * KIB, "recursive_doubling"),
+    rule(Operation::Allgather, false, ALL, 4 * KIB, "bruck"),
+    rule(Operation::Allgather, false, ALL, ANY, "ring"),
+    rule(Operation::Allgatherv, true, ALL, 32 * KIB, "gather_bcast"),
+    rule(Operation::Allgatherv, false, ALL, ANY, "ring"),
+    rule(Operation::Alltoall, true, ALL, 256, "bruck"),
+    rule(Operation::Alltoall, false, 4, 32 * KIB, "linear"),
+    rule(Operation::Alltoall, false, ALL, 256, "bruck"),
+    rule(Operation::Alltoall, false, ALL, 4 * KIB, "linear"),
+    rule(Operation::Alltoall, false, ALL, ANY, "pairwise"),
+    rule(Operation::Alltoallv, true, ALL, ANY, "linear"),
+    rule(Operation::Alltoallv, false, 16, ANY, "linear"),
+    rule(Operation::Alltoallv, false, ALL, ANY, "pairwise"),
+    rule(Operation::Alltoallw, true, ALL, ANY, "linear"),
+    rule(Operation::Alltoallw, false, 16, ANY, "linear"),
+    rule(Operation::Alltoallw, false, ALL, ANY, "pairwise"),
+    rule(Operation::Reduce, true, ALL, 4 * KIB, "linear"),
+    rule(Operation::Reduce, false, ALL, 64 * KIB, "binomial"),
+    rule(Operation::Reduce, false, ALL, ANY, "reduce_scatter_gather"),
+    rule(Operation::Reduce, false, ALL, ANY, "binomial"),
+    rule(Operation::Allreduce, true, ALL, 4 * KIB, "linear"),
+    rule(Operation::Allreduce, true, ALL, 32 * KIB, "reduce_bcast"),
+    rule(Operation::Allreduce, false, ALL, 16 * KIB, "recursive_doubling"),
+    rule(Operation::Allreduce, false, ALL, 1024 * KIB, "rabenseifner"),
+    rule(Operation::Allreduce, false, ALL, ANY, "ring"),
+    rule(Operation::Allreduce, false, ALL, ANY, "reduce_bcast"),
+    rule(Operation::ReduceScatter, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatter, false, ALL, 512 * KIB, "recursive_halving"),
+    rule(Operation::ReduceScatter, false, ALL, ANY, "pairwise"),
+    rule(Operation::ReduceScatter, false, ALL, ANY, "linear"),
+    rule(Operation::ReduceScatterBlock, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatterBlock, false, ALL, 512 * KIB, "recursive_halving"),
+    rule(Operation::ReduceScatterBlock, false, ALL, ANY, "pairwise"),
+    rule(Operation::ReduceScatterBlock, false, ALL, ANY, "linear"),
+    rule(Operation::Scan, true, ALL, ANY, "linear"),
+    rule(Operation::Scan, false, ALL, ANY, "recursive_doubling"),
+    rule(Operation::Exscan, true, ALL, ANY, "linear"),
+    rule(Operation::Exscan, false, ALL, ANY, "recursive_doubling"),
+];
+
+/// Algorithms that a person has asked for, for tests and measurements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    chosen: Vec<(Operation, &'static str)>,
+}
+
+impl Overrides {
+    /// Reads `operation:algorithm`, several of them separated by commas, as in `allreduce:ring,bcast:chain`.
+    /// Every process must be given the same.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong and what there is.
+    pub fn parse(text: &str) -> Result<Overrides, String> {
+        let mut chosen = Vec::new();
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let Some((operation, name)) = item.split_once(':') else {
+                return Err(format!("'{item}' is not of the form operation:algorithm"));
+            };
+            let Some(operation) = Operation::ALL.into_iter().find(|known| known.name() == operation) else {
+                let known: Vec<_> = Operation::ALL.iter().map(|known| known.name()).collect();
+                return Err(format!(
+                    "'{operation}' is no collective operation; there are {}",
+                    known.join(", ")
+                ));
+            };
+            match named(operation, Groups::One, name) {
+                Some(algorithm) => chosen.push((operation, algorithm.name)),
+                None => {
+                    let known: Vec<_> = ALGORITHMS
+                        .iter()
+                        .filter(|known| known.groups == Groups::One)
+                        .filter(|known| known.operations.contains(&operation))
+                        .map(|known| known.name)
+                        .collect();
+                    return Err(format!(
+                        "{} has no algorithm '{name}'; it has {}",
+                        operation.name(),
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+        Ok(Overrides { chosen })
+    }
+
+    fn of(&self, operation: Operation) -> Option<&'static Algorithm> {
+        let (_, name) = self.chosen.iter().rev().find(|(chosen, _)| *chosen == operation)?;
+        named(operation, Groups::One, name)
+    }
+}
+
+/// The algorithm for a problem: the same at every process of the communicator.
+///
+/// # Panics
+/// If the table has no line for the operation, which a test excludes.
+pub fn select(problem: &Problem<'_>, overrides: &Overrides) -> &'static Algorithm {
+    if problem.is_inter() {
+        return ALGORITHMS
+            .iter()
+            .copied()
+            .find(|algorithm| algorithm.can(problem))
+            .expect("every operation but the scans has an algorithm for intercommunicators");
+    }
+    if let Some(algorithm) = overrides.of(problem.operation).filter(|algorithm| algorithm.can(problem)) {
+        return algorithm;
+    }
+    let bytes = problem.bytes();
+    RULES
+        .iter()
+        .filter(|rule| {
+            rule.operation == problem.operation
+                && (problem.oversubscribed || !rule.oversubscribed)
+                && problem.size <= rule.up_to_processes
+                && bytes <= rule.up_to_bytes
+        })
+        .filter_map(|rule| named(rule.operation, Groups::One, rule.algorithm))
+        .find(|algorithm| algorithm.can(problem))
+        .expect("the last line of every operation holds always")
+}
+
+/// The schedule for a problem.
+pub fn schedule(problem: &Problem<'_>, overrides: &Overrides) -> Schedule {
+    (select(problem, overrides).build)(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Part, Root, Shape};
+    use crate::schedule::Element;
+
+    fn shape(operation: Operation, size: u32, count: u64, commutative: bool) -> Shape {
+        let part = Part { count, element: Element::of_size(8) };
+        Shape {
+            operation,
+            rank: 0,
+            size,
+            remote_size: 0,
+            root: Root::Rank(0),
+            send: part,
+            recv: part,
+            in_place: false,
+            commutative,
+            oversubscribed: false,
+        }
+    }
+
+    #[test]
+    fn every_rule_names_an_algorithm_that_exists() {
+        for rule in RULES {
+            assert!(named(rule.operation, Groups::One, rule.algorithm).is_some(), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn there_is_an_algorithm_for_everything() {
+        for operation in Operation::ALL {
+            for size in 1..70 {
+                for bytes in [0, 8, 1 << 13, 1 << 17, 1 << 30] {
+                    for oversubscribed in [false, true] {
+                        for commutative in [false, true] {
+                            let shape =
+                                Shape { oversubscribed, ..shape(operation, size, bytes / 8, commutative) };
+                            let problem = Problem::even(shape);
+                            assert!(select(&problem, &Overrides::default()).can(&problem));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overrides_are_obeyed_where_they_can_be() {
+        let overrides = Overrides::parse("allreduce:ring, barrier:linear").expect("both exist");
+        let commutative = Problem::even(shape(Operation::Allreduce, 4, 1, true));
+        assert_eq!(select(&commutative, &overrides).name, "ring");
+        let ordered = Problem::even(shape(Operation::Allreduce, 4, 1, false));
+        assert_eq!(select(&ordered, &overrides).name, "recursive_doubling");
+        let barrier = Problem::even(shape(Operation::Barrier, 4, 0, true));
+        assert_eq!(select(&barrier, &overrides).name, "linear");
+    }
+
+    #[test]
+    fn wrong_overrides_are_explained() {
+        assert!(Overrides::parse("ring").unwrap_err().contains("operation:algorithm"));
+        assert!(Overrides::parse("reduceall:ring").unwrap_err().contains("allreduce"));
+        assert!(Overrides::parse("allreduce:star").unwrap_err().contains("rabenseifner"));
+        assert_eq!(Overrides::parse(""), Ok(Overrides::default()));
+    }
+}

@@ -1,0 +1,296 @@
+//! Runs the schedules of many processes in one program, in random order, and watches them.
+
+use parnass_collectives::{Element, Kind, Peer, Region, Schedule, Span, Step};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Memory before and after every buffer, so that a wild offset is seen and not lost.
+pub const MARGIN: usize = 4 << 10;
+
+/// A small generator (xorshift64*): a seed gives a run.
+#[derive(Clone)]
+pub struct Random {
+    state: u64,
+    /// Whether long buffers are wanted.
+    pub long: bool,
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, long: false }
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// A buffer of the user: bytes, with the margins.
+pub type Memory = Vec<u8>;
+
+/// Where element `index` of a run of elements has its data.
+fn place(offset: i64, index: u64, element: &Element) -> std::ops::Range<usize> {
+    let first = MARGIN as i64 + offset + index as i64 * element.extent + element.true_lower_bound;
+    let first = usize::try_from(first).expect("an address within the margins");
+    first..first + element.size as usize
+}
+
+/// The data of `count` elements, packed.
+pub fn pack(memory: &Memory, offset: i64, count: u64, element: &Element) -> Vec<u8> {
+    (0..count).flat_map(|index| memory[place(offset, index, element)].to_vec()).collect()
+}
+
+/// The reverse of [`pack`].
+pub fn unpack(memory: &mut Memory, offset: i64, count: u64, element: &Element, data: &[u8]) {
+    assert_eq!(data.len() as u64, count * element.size, "packed length");
+    for index in 0..count {
+        let from = (index * element.size) as usize;
+        memory[place(offset, index, element)].copy_from_slice(&data[from..from + element.size as usize]);
+    }
+}
+
+/// One process: its schedule and its memory.
+pub struct Process {
+    pub schedule: Schedule,
+    pub send: Memory,
+    pub recv: Memory,
+    pub send_element: Element,
+    pub recv_element: Element,
+    pub send_elements: Vec<Element>,
+    pub recv_elements: Vec<Element>,
+    scratch: Memory,
+    next: usize,
+    outstanding: usize,
+    /// What is under way: the span, and whether it is being written.
+    busy: Vec<(Span, bool)>,
+}
+
+impl Process {
+    pub fn new(schedule: Schedule, send: Memory, recv: Memory, elements: [Element; 2]) -> Process {
+        let scratch = vec![0xA5; 2 * MARGIN + schedule.scratch_bytes() as usize];
+        Process {
+            schedule,
+            send,
+            recv,
+            send_element: elements[0],
+            recv_element: elements[1],
+            send_elements: Vec::new(),
+            recv_elements: Vec::new(),
+            scratch,
+            next: 0,
+            outstanding: 0,
+            busy: Vec::new(),
+        }
+    }
+
+    fn element(&self, kind: Kind) -> Element {
+        match kind {
+            Kind::Bytes => Element::of_size(1),
+            Kind::Send => self.send_element,
+            Kind::Recv => self.recv_element,
+            Kind::SendAt(index) => self.send_elements[index as usize],
+            Kind::RecvAt(index) => self.recv_elements[index as usize],
+        }
+    }
+
+    fn memory(&mut self, region: Region) -> &mut Memory {
+        match region {
+            Region::Send => &mut self.send,
+            Region::Recv => &mut self.recv,
+            Region::Scratch => &mut self.scratch,
+        }
+    }
+
+    fn get(&mut self, span: Span) -> Vec<u8> {
+        let element = self.element(span.kind);
+        pack(self.memory(span.region), span.offset, span.count, &element)
+    }
+
+    fn put(&mut self, span: Span, data: &[u8]) {
+        assert_ne!(span.region, Region::Send, "the send buffer is never written");
+        let element = self.element(span.kind);
+        if span.region == Region::Scratch {
+            let (first, length) = element.reach(span.count);
+            let first = span.offset + first;
+            assert!(
+                length == 0 || first >= 0 && first as u64 + length <= self.schedule.scratch_bytes(),
+                "a write outside the scratch memory: {span:?}"
+            );
+        }
+        unpack(self.memory(span.region), span.offset, span.count, &element, data);
+    }
+
+    /// A span must not be touched while something is under way that writes it, nor written while it is read.
+    fn check_free(&self, span: Span, writes: bool) {
+        let reach = |span: Span| {
+            let (first, length) = self.element(span.kind).reach(span.count);
+            let first = span.offset + first;
+            first..first + length as i64
+        };
+        for (other, other_writes) in &self.busy {
+            if span.count == 0
+                || other.count == 0
+                || other.region != span.region
+                || !(writes || *other_writes)
+            {
+                continue;
+            }
+            let (one, two) = (reach(span), reach(*other));
+            assert!(
+                one.start >= two.end || two.start >= one.end,
+                "{span:?} is used while {other:?} is under way"
+            );
+        }
+    }
+}
+
+struct Sent {
+    span: Span,
+    /// Taken out of the source already when it was started.
+    copied: Option<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct Channel {
+    sent: VecDeque<Sent>,
+    awaited: VecDeque<Span>,
+}
+
+/// Runs everything. `sizes` are the group sizes; the processes of the second group follow those of the first.
+/// With `synchronous` no send completes before it is matched, which brings every possible deadlock out.
+pub fn run(
+    processes: &mut [Process],
+    sizes: [usize; 2],
+    synchronous: bool,
+    random: &mut Random,
+    operator: &dyn Fn(&[u8], &mut [u8]),
+) {
+    let mut channels: BTreeMap<(usize, usize), Channel> = BTreeMap::new();
+    let number = |me: usize, peer: Peer| {
+        let first_group = me < sizes[0];
+        let (local, remote) = if first_group { (0, sizes[0]) } else { (sizes[0], 0) };
+        match peer {
+            Peer::Local(rank) => {
+                assert!((rank as usize) < sizes[usize::from(!first_group)], "no such rank {rank}");
+                local + rank as usize
+            }
+            Peer::Remote(rank) => {
+                assert!((rank as usize) < sizes[usize::from(first_group)], "no such rank {rank}");
+                remote + rank as usize
+            }
+        }
+    };
+    let mut ready: Vec<(usize, usize)> = Vec::new();
+    let mut runnable: Vec<usize> = (0..processes.len()).collect();
+    loop {
+        let actions = runnable.len() + ready.len();
+        if actions == 0 {
+            break;
+        }
+        let choice = random.below(actions as u64) as usize;
+        if choice < runnable.len() {
+            let me = runnable[choice];
+            let process = &mut processes[me];
+            let Some(step) = process.schedule.steps().get(process.next).copied() else {
+                runnable.swap_remove(choice);
+                continue;
+            };
+            match step {
+                Step::Wait => {
+                    if process.outstanding > 0 {
+                        // A delivery makes it runnable again.
+                        runnable.swap_remove(choice);
+                        continue;
+                    }
+                    process.busy.clear();
+                }
+                Step::Send { to, data } => {
+                    process.check_free(data, false);
+                    process.busy.push((data, false));
+                    let copied = (!synchronous && random.coin()).then(|| process.get(data));
+                    if copied.is_none() {
+                        process.outstanding += 1;
+                    }
+                    let key = (me, number(me, to));
+                    assert_ne!(key.0, key.1, "a message to itself");
+                    let channel = channels.entry(key).or_default();
+                    channel.sent.push_back(Sent { span: data, copied });
+                    if channel.sent.len() <= channel.awaited.len() {
+                        ready.push(key);
+                    }
+                }
+                Step::Receive { from, data } => {
+                    process.check_free(data, true);
+                    process.busy.push((data, true));
+                    process.outstanding += 1;
+                    let key = (number(me, from), me);
+                    let channel = channels.entry(key).or_default();
+                    channel.awaited.push_back(data);
+                    if channel.awaited.len() <= channel.sent.len() {
+                        ready.push(key);
+                    }
+                }
+                Step::Copy { from, to } => {
+                    process.check_free(from, false);
+                    process.check_free(to, true);
+                    let data = process.get(from);
+                    process.put(to, &data);
+                }
+                Step::Reduce { input, inout } => {
+                    process.check_free(input, false);
+                    process.check_free(inout, true);
+                    let left = process.get(input);
+                    let mut right = process.get(inout);
+                    operator(&left, &mut right);
+                    process.put(inout, &right);
+                }
+            }
+            process.next += 1;
+        } else {
+            let (source, target) = ready.swap_remove(choice - runnable.len());
+            let channel = channels.get_mut(&(source, target)).expect("it is ready");
+            let sent = channel.sent.pop_front().expect("it is ready");
+            let place = channel.awaited.pop_front().expect("it is ready");
+            let waits = sent.copied.is_none();
+            let data = sent.copied.unwrap_or_else(|| processes[source].get(sent.span));
+            let expected = place.count * processes[target].element(place.kind).size;
+            assert_eq!(data.len() as u64, expected, "length of a message from {source} to {target}");
+            processes[target].put(place, &data);
+            for (who, waits) in [(source, waits), (target, true)] {
+                if waits {
+                    processes[who].outstanding -= 1;
+                    if processes[who].outstanding == 0 && !runnable.contains(&who) {
+                        runnable.push(who);
+                    }
+                }
+            }
+        }
+    }
+    for (me, process) in processes.iter().enumerate() {
+        let steps = process.schedule.steps();
+        assert!(
+            process.next == steps.len(),
+            "deadlock: process {me} waits at step {} of {steps:#?}",
+            process.next
+        );
+        assert_eq!(process.outstanding, 0, "process {me} did not wait for everything");
+    }
+    for ((source, target), channel) in &channels {
+        assert!(channel.sent.is_empty(), "an unmatched message from {source} to {target}");
+        assert!(channel.awaited.is_empty(), "an unmatched receive from {source} at {target}");
+    }
+}
