@@ -20,7 +20,34 @@ pub enum Found<T> {
 /// A request of a list, by its index, and how it went.
 pub type Completed = (usize, Result<Status>);
 
-type Requests<'a> = &'a [Option<Arc<Request>>];
+/// A list of requests, of which some may be null.
+pub trait RequestList {
+    /// How many places the list has.
+    fn len(&self) -> usize;
+
+    /// Whether it has none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The request at a place below [`RequestList::len`]; `None` if it is null.
+    fn at(&self, index: usize) -> Option<&Arc<Request>>;
+}
+
+impl RequestList for [Option<Arc<Request>>] {
+    fn len(&self) -> usize {
+        <[_]>::len(self)
+    }
+
+    fn at(&self, index: usize) -> Option<&Arc<Request>> {
+        self[index].as_ref()
+    }
+}
+
+/// The requests of a list that are not null.
+fn live<L: RequestList + ?Sized>(requests: &L) -> impl Iterator<Item = &Arc<Request>> {
+    (0..requests.len()).filter_map(|index| requests.at(index))
+}
 
 /// MPI_Wait.
 pub fn wait(process: &Process, request: &Request) -> Result<Status> {
@@ -47,8 +74,12 @@ pub fn get_status(process: &Process, request: &Request) -> Option<Result<Status>
 }
 
 /// MPI_Waitall: `tell` gets the result of each request, in the order of the list, once all are complete.
-pub fn wait_all(process: &Process, requests: Requests<'_>, mut tell: impl FnMut(usize, Result<Status>)) {
-    for request in requests.iter().flatten() {
+pub fn wait_all(
+    process: &Process,
+    requests: &(impl RequestList + ?Sized),
+    mut tell: impl FnMut(usize, Result<Status>),
+) {
+    for request in live(requests) {
         if !request.is_complete(process) {
             process.wait_until(request.awaited(), || request.is_complete(process).then_some(()));
         }
@@ -59,7 +90,7 @@ pub fn wait_all(process: &Process, requests: Requests<'_>, mut tell: impl FnMut(
 /// MPI_Testall: whether all are complete; only then `tell` gets their results.
 pub fn test_all(
     process: &Process,
-    requests: Requests<'_>,
+    requests: &(impl RequestList + ?Sized),
     mut tell: impl FnMut(usize, Result<Status>),
 ) -> bool {
     let complete = all_complete(process, requests);
@@ -72,39 +103,43 @@ pub fn test_all(
 /// MPI_Request_get_status_all.
 pub fn get_status_all(
     process: &Process,
-    requests: Requests<'_>,
+    requests: &(impl RequestList + ?Sized),
     mut tell: impl FnMut(usize, Result<Status>),
 ) -> bool {
     let complete = all_complete(process, requests);
     if complete {
-        for (index, request) in requests.iter().enumerate() {
-            let status = request.as_ref().and_then(|request| request.peek(process));
+        for index in 0..requests.len() {
+            let status = requests.at(index).and_then(|request| request.peek(process));
             tell(index, status.unwrap_or(Ok(Status::EMPTY)));
         }
     }
     complete
 }
 
-fn all_complete(process: &Process, requests: Requests<'_>) -> bool {
-    let complete = || requests.iter().flatten().all(|request| request.is_complete(process));
+fn all_complete(process: &Process, requests: &(impl RequestList + ?Sized)) -> bool {
+    let complete = || live(requests).all(|request| request.is_complete(process));
     complete() || {
         process.progress();
         complete()
     }
 }
 
-fn poll_all(process: &Process, requests: Requests<'_>, tell: &mut dyn FnMut(usize, Result<Status>)) {
-    for (index, request) in requests.iter().enumerate() {
-        let status = request.as_ref().and_then(|request| request.poll(process));
+fn poll_all(
+    process: &Process,
+    requests: &(impl RequestList + ?Sized),
+    tell: &mut dyn FnMut(usize, Result<Status>),
+) {
+    for index in 0..requests.len() {
+        let status = requests.at(index).and_then(|request| request.poll(process));
         tell(index, status.unwrap_or(Ok(Status::EMPTY)));
     }
 }
 
 /// The first request of the list that is complete, but not inactive.
-fn look_any(process: &Process, requests: Requests<'_>) -> Found<usize> {
+fn look_any(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<usize> {
     let mut found = Found::NoneActive;
-    for (index, request) in requests.iter().enumerate() {
-        let Some(request) = request else { continue };
+    for index in 0..requests.len() {
+        let Some(request) = requests.at(index) else { continue };
         match request.readiness(process) {
             Readiness::Inactive => {}
             Readiness::Pending => found = Found::NoneComplete,
@@ -115,11 +150,11 @@ fn look_any(process: &Process, requests: Requests<'_>) -> Found<usize> {
 }
 
 /// All requests of the list that are complete, but not inactive.
-fn look_some(process: &Process, requests: Requests<'_>) -> Found<Vec<usize>> {
+fn look_some(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Vec<usize>> {
     let mut complete = Vec::new();
     let mut active = false;
-    for (index, request) in requests.iter().enumerate() {
-        let Some(request) = request else { continue };
+    for index in 0..requests.len() {
+        let Some(request) = requests.at(index) else { continue };
         match request.readiness(process) {
             Readiness::Inactive => {}
             Readiness::Pending => active = true,
@@ -144,10 +179,13 @@ fn look_twice<T>(process: &Process, look: impl Fn() -> Found<T>) -> Found<T> {
     }
 }
 
-fn wait_for<T>(process: &Process, requests: Requests<'_>, look: impl Fn() -> Found<T>) -> Found<T> {
+fn wait_for<T>(
+    process: &Process,
+    requests: &(impl RequestList + ?Sized),
+    look: impl Fn() -> Found<T>,
+) -> Found<T> {
     // Whom to work for, if all that is waited for depends on one process.
-    let mut peers =
-        requests.iter().flatten().filter(|request| request.is_active()).map(|request| request.awaited());
+    let mut peers = live(requests).filter(|request| request.is_active()).map(|request| request.awaited());
     let awaited = peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)));
     process.wait_until(awaited, || match look() {
         Found::NoneComplete => None,
@@ -155,13 +193,23 @@ fn wait_for<T>(process: &Process, requests: Requests<'_>, look: impl Fn() -> Fou
     })
 }
 
-fn tell_one(process: &Process, requests: Requests<'_>, index: usize, keep: bool) -> Completed {
-    let request = requests[index].as_ref().expect("only requests that are not null are found complete");
+fn tell_one(
+    process: &Process,
+    requests: &(impl RequestList + ?Sized),
+    index: usize,
+    keep: bool,
+) -> Completed {
+    let request = requests.at(index).expect("only requests that are not null are found complete");
     let result = if keep { request.peek(process) } else { request.poll(process) };
     (index, result.unwrap_or(Ok(Status::EMPTY)))
 }
 
-fn tell_any(process: &Process, requests: Requests<'_>, found: Found<usize>, keep: bool) -> Found<Completed> {
+fn tell_any(
+    process: &Process,
+    requests: &(impl RequestList + ?Sized),
+    found: Found<usize>,
+    keep: bool,
+) -> Found<Completed> {
     match found {
         Found::Complete(index) => Found::Complete(tell_one(process, requests, index, keep)),
         Found::NoneActive => Found::NoneActive,
@@ -171,7 +219,7 @@ fn tell_any(process: &Process, requests: Requests<'_>, found: Found<usize>, keep
 
 fn tell_some(
     process: &Process,
-    requests: Requests<'_>,
+    requests: &(impl RequestList + ?Sized),
     found: Found<Vec<usize>>,
     keep: bool,
 ) -> Found<Vec<Completed>> {
@@ -185,37 +233,37 @@ fn tell_some(
 }
 
 /// MPI_Waitany. Never [`Found::NoneComplete`].
-pub fn wait_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+pub fn wait_any(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Completed> {
     let found = wait_for(process, requests, || look_any(process, requests));
     tell_any(process, requests, found, false)
 }
 
 /// MPI_Testany.
-pub fn test_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+pub fn test_any(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Completed> {
     let found = look_twice(process, || look_any(process, requests));
     tell_any(process, requests, found, false)
 }
 
 /// MPI_Request_get_status_any.
-pub fn get_status_any(process: &Process, requests: Requests<'_>) -> Found<Completed> {
+pub fn get_status_any(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Completed> {
     let found = look_twice(process, || look_any(process, requests));
     tell_any(process, requests, found, true)
 }
 
 /// MPI_Waitsome. Never [`Found::NoneComplete`].
-pub fn wait_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+pub fn wait_some(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Vec<Completed>> {
     let found = wait_for(process, requests, || look_some(process, requests));
     tell_some(process, requests, found, false)
 }
 
 /// MPI_Testsome.
-pub fn test_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+pub fn test_some(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Vec<Completed>> {
     let found = look_twice(process, || look_some(process, requests));
     tell_some(process, requests, found, false)
 }
 
 /// MPI_Request_get_status_some.
-pub fn get_status_some(process: &Process, requests: Requests<'_>) -> Found<Vec<Completed>> {
+pub fn get_status_some(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found<Vec<Completed>> {
     let found = look_twice(process, || look_some(process, requests));
     tell_some(process, requests, found, true)
 }
