@@ -1,6 +1,10 @@
 //! Communicators: a group of processes and a message space of their own (MPI 5.0, chapter 7).
 
 mod context;
+mod create;
+mod exchange;
+mod inter;
+mod split;
 
 pub use context::{Context, ContextIds, Plane};
 

@@ -1,0 +1,220 @@
+//! Making intracommunicators from intracommunicators: duplicates and subsets (MPI 5.0, section 7.4.2).
+
+use super::exchange::{Channel, decode_array, encode, run, start};
+use super::{Communicator, Context, FIRST_USER_TAG_ON_COLLECTIVE_PLANE, Role};
+use crate::attribute::{AttributeStore, ObjectHandle};
+use crate::constants::{MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_OTHER, MPI_ERR_TAG};
+use crate::group::Group;
+use crate::info::Info;
+use crate::process::Process;
+use crate::request::Request;
+use crate::{Error, Result};
+use parnass_portals::ProcessId;
+use std::sync::Arc;
+
+/// What the leader tells instead of a context when it has none left.
+const NO_CONTEXT: u32 = super::UNKNOWN_CONTEXT;
+
+/// A context that may become that of a new communicator: taken from this process's own ids, offered to the other
+/// members, and given back unless it is used.
+pub(super) struct Offer {
+    process: Arc<Process>,
+    context: Option<Context>,
+}
+
+impl Offer {
+    /// Takes an id. If there is none, what is offered is an error for all.
+    pub(super) fn new(process: &Arc<Process>) -> Offer {
+        Offer { process: process.clone(), context: process.context_ids().allocate().ok() }
+    }
+
+    /// Nothing is offered, since this process cannot become the leader.
+    pub(super) fn none(process: &Arc<Process>) -> Offer {
+        Offer { process: process.clone(), context: None }
+    }
+
+    pub(super) fn to_wire(&self) -> u32 {
+        self.context.map_or(NO_CONTEXT, Context::to_wire)
+    }
+
+    /// The members have agreed on `chosen`: it is a context, and this offer is used up if it was the one.
+    pub(super) fn settle(&mut self, chosen: u32) -> Result<Context> {
+        if chosen == NO_CONTEXT {
+            return Err(Error::new(
+                MPI_ERR_OTHER,
+                "the first process of the new communicator already leads as many communicators as it can; free \
+                 communicators that are no longer used",
+            ));
+        }
+        let chosen = Context::from_wire(chosen);
+        if self.context == Some(chosen) {
+            self.context = None;
+        }
+        Ok(chosen)
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        if let Some(context) = self.context.take() {
+            self.process.context_ids().withdraw(context);
+        }
+    }
+}
+
+/// The leader's context for all members of the channel, whose rank 0 leads.
+pub(super) async fn agree(channel: &Channel) -> Result<Context> {
+    let leads = channel.rank() == 0;
+    let mut offer = if leads { Offer::new(channel.process()) } else { Offer::none(channel.process()) };
+    let [chosen] = decode_array(&channel.broadcast(0, encode(&[offer.to_wire()])).await?)?;
+    offer.settle(chosen)
+}
+
+impl Communicator {
+    /// A communicator with the error handler of `self`, and a context once [`Communicator::set_context`] gives it one.
+    pub(super) fn child(&self, process: &Process, group: Group, role: Role) -> Communicator {
+        let child = Communicator::new(None, role, process.me(), group, None, &self.ids);
+        child.set_errhandler(self.errhandler());
+        child
+    }
+
+    /// MPI_Comm_dup, and MPI_Comm_dup_with_info when `hints` are given. `handle` is the program's name for `self`,
+    /// for its copy callbacks.
+    ///
+    /// # Errors
+    /// That of a copy callback; then no process has been told anything.
+    pub fn duplicate(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        handle: ObjectHandle,
+        hints: Option<&Info>,
+    ) -> Result<Arc<Communicator>> {
+        let (duplicate, request) = self.start_duplicate(process, handle, hints)?;
+        process.wait_until(None, || request.poll(process))?;
+        Ok(duplicate)
+    }
+
+    /// MPI_Comm_idup and MPI_Comm_idup_with_info: the new communicator is usable when the request is complete.
+    pub fn start_duplicate(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        handle: ObjectHandle,
+        hints: Option<&Info>,
+    ) -> Result<(Arc<Communicator>, Arc<Request>)> {
+        let attributes = self.attributes.copy(handle)?;
+        let hints = hints.cloned().unwrap_or_else(|| self.info());
+        if self.is_inter() {
+            return self.start_duplicate_inter(process, attributes, &hints);
+        }
+        let duplicate =
+            Arc::new(self.child(process, self.group.clone(), Role::Ordinary).with(attributes, &hints));
+        let channel = Channel::all(process, self);
+        let target = duplicate.clone();
+        let request = start(process, self, async move {
+            target.set_context(agree(&channel).await?);
+            Ok(())
+        });
+        Ok((duplicate, request))
+    }
+
+    pub(super) fn with(mut self, attributes: AttributeStore, hints: &Info) -> Communicator {
+        self.attributes = attributes;
+        self.set_info(hints);
+        self
+    }
+
+    /// MPI_Comm_create: the members of `group` get a communicator, the others nothing. Processes may name different
+    /// groups as long as no two overlap.
+    pub fn create(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        group: &Group,
+    ) -> Result<Option<Arc<Communicator>>> {
+        group.check_subset_of(&self.group, &format!("the group of {}", self.describe()))?;
+        if self.is_inter() {
+            return self.create_inter(process, group);
+        }
+        let tag = self.next_collective_tag();
+        if !group.contains(process.me()) {
+            return Ok(None);
+        }
+        self.create_among(process, group, tag).map(Some)
+    }
+
+    /// MPI_Comm_create_group: only the members of `group` call it, with a tag of their own.
+    pub fn create_group(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        group: &Group,
+        tag: i32,
+    ) -> Result<Option<Arc<Communicator>>> {
+        self.check_intra()?;
+        let tag = check_user_tag(tag)?;
+        group.check_subset_of(&self.group, &format!("the group of {}", self.describe()))?;
+        if group.is_empty() {
+            return Ok(None);
+        }
+        self.check_member(group, process.me())?;
+        self.create_among(process, group, FIRST_USER_TAG_ON_COLLECTIVE_PLANE | tag).map(Some)
+    }
+
+    /// MPI_Comm_create_from_group, over MPI_COMM_WORLD: `name_tag` tells creations of overlapping groups apart.
+    pub fn create_from_group(
+        process: &Arc<Process>,
+        group: &Group,
+        name_tag: &[u8],
+        hints: &Info,
+        errhandler: crate::Errhandler,
+    ) -> Result<Option<Arc<Communicator>>> {
+        let world = process.world();
+        let made = world.create_group(process, group, (hash(name_tag) >> 1) as i32)?;
+        if let Some(made) = &made {
+            made.set_info(hints);
+            made.set_errhandler(errhandler);
+        }
+        Ok(made)
+    }
+
+    fn create_among(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+        group: &Group,
+        tag: u32,
+    ) -> Result<Arc<Communicator>> {
+        let made = Arc::new(self.child(process, group.clone(), Role::Ordinary));
+        let channel = Channel::some(process, self, group.clone(), tag);
+        made.set_context(run(process, self, async move { agree(&channel).await })?);
+        Ok(made)
+    }
+
+    fn check_member(&self, group: &Group, me: ProcessId) -> Result<()> {
+        if group.contains(me) {
+            return Ok(());
+        }
+        Err(Error::new(
+            MPI_ERR_GROUP,
+            "the calling process is not in the group; only its members may make this call",
+        ))
+    }
+
+    pub(super) fn check_intra(&self) -> Result<()> {
+        if self.is_inter() {
+            return Err(Error::new(
+                MPI_ERR_COMM,
+                format!("{} is an intercommunicator; an intracommunicator is needed here", self.describe()),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A tag of the program, from 0 to MPI_TAG_UB.
+pub(super) fn check_user_tag(tag: i32) -> Result<u32> {
+    u32::try_from(tag)
+        .map_err(|_| Error::new(MPI_ERR_TAG, format!("tag {tag} is negative; tags are 0 to {}", i32::MAX)))
+}
+
+/// FNV-1a, 32 bits.
+pub(super) fn hash(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
