@@ -1,1 +1,3 @@
+//! The C interface of MPI 5.0.
 
+pub mod assemble;

@@ -35,6 +35,12 @@ impl UserAddress {
         UserAddress(unsafe { Bits { pointer }.value })
     }
 
+    /// An address again, from the number that [`UserAddress::value`] gave: one that went through shared memory
+    /// or through a message. The promise given when it was made still holds for it, and for it alone.
+    pub const fn restore(value: usize) -> UserAddress {
+        UserAddress(value)
+    }
+
     /// The address as a number.
     pub const fn value(self) -> usize {
         self.0

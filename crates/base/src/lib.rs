@@ -1,7 +1,16 @@
-//! The ground that every other room stands on: opaque user addresses, mapped memory, slabs, rings, the
-//! atomics facade and the futex. Nothing here knows messages.
+//! The ground that every other room stands on: opaque user addresses, mapped memory, records, the mailbox lane,
+//! the lock and the doorbell that processes share, the atomics facade and the futex. Nothing here knows messages.
 
 mod address;
+pub mod atomics;
+pub mod doorbell;
+pub mod futex;
+pub mod lane;
+pub mod lock;
 pub mod process;
+mod record;
+mod region;
 
 pub use address::{Scratch, UserAddress};
+pub use record::{Record, Word32, Word64};
+pub use region::{PAGE, Placed, Region, Table, Window};

@@ -1,7 +1,14 @@
 //! The virtual NIC. See ARCHITECTURE.md, "The virtual NIC: the heart".
 #![forbid(unsafe_code)]
 
+mod event_list;
+mod index;
 mod interface;
+mod message;
+mod nic;
+mod record;
+mod slab;
+mod transfer;
 
 pub use interface::{
     Ack, Appended, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError, ProcessId,

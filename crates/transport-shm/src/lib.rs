@@ -1,1 +1,10 @@
+//! Shared memory between the ranks of one machine.
 
+mod layout;
+mod memory;
+mod pool;
+mod process_memory;
+mod transport;
+
+pub use memory::JobMemory;
+pub use transport::SharedMemory;

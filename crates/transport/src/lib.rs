@@ -1,1 +1,115 @@
+//! What every transport offers to the virtual NIC. A transport knows bytes and peers, and nothing else.
 #![forbid(unsafe_code)]
+
+use parnass_base::lane::Message;
+use parnass_base::{UserAddress, Window};
+use std::time::Instant;
+
+/// Why memory of a peer could not be read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryError {
+    /// The kernel or the transport does not allow it at all: another way must be taken.
+    NotPermitted,
+    /// The peer is gone, or the address is none of its own.
+    Failed,
+}
+
+/// A piece of bulk memory of some process, that travels inside a message. 0 names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bulk(pub u64);
+
+/// Numbers that the layers above choose by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that fit in one bulk piece.
+    pub bulk_bytes: usize,
+    /// Bits of the number of a process in a message tag.
+    pub processes: u32,
+}
+
+/// A way to move bytes between the processes of a job.
+///
+/// Process numbers are those of the job; every method panics on a number that is not below [`Transport::size`].
+pub trait Transport: Send + Sync {
+    /// The number of this process.
+    fn me(&self) -> u32;
+
+    /// How many processes there are.
+    fn size(&self) -> u32;
+
+    /// What fits.
+    fn limits(&self) -> Limits;
+
+    /// The memory in which the NIC of `of` lies: zero at first, its first page reserved.
+    fn nic_memory(&self, of: u32) -> Window;
+
+    /// A number that names this process in locks, not 0.
+    fn holder(&self) -> u32;
+
+    /// Whether the process with this holder number still lives.
+    fn holder_lives(&self) -> fn(u32) -> bool;
+
+    /// Sends one message of up to [`parnass_base::lane::WORDS`] words, without blocking, in order per sender and
+    /// target; wakes the target if it sleeps. `false`: no room now.
+    fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
+
+    /// Whether a message may be waiting for `of`.
+    fn poll(&self, of: u32) -> bool;
+
+    /// Takes up to `limit` messages out of the mailbox of `of`, each offered to `accept`; one that is refused
+    /// stays, and so does what follows it from the same sender. Returns how many were taken. Only one caller at a time
+    /// per `of`: the holder of its NIC's lock.
+    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize;
+
+    /// Bulk memory of this process for `length` bytes, or none now.
+    fn claim(&self, length: usize) -> Option<Bulk>;
+
+    /// Copies `length` bytes from `source` to the start of a piece that this process has claimed.
+    fn fill(&self, bulk: Bulk, source: UserAddress, length: usize);
+
+    /// Copies `length` bytes of a piece, from `skip` on, to `target` in the memory of `owner`.
+    fn drain(
+        &self,
+        bulk: Bulk,
+        skip: usize,
+        owner: u32,
+        target: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError>;
+
+    /// Gives a piece back to whoever claimed it.
+    fn discard(&self, bulk: Bulk);
+
+    /// Copies from `remote` in the memory of `peer` to `local`.
+    fn read(
+        &self,
+        peer: u32,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError>;
+
+    /// Copies from `local` to `remote` in the memory of `peer`.
+    fn write(
+        &self,
+        peer: u32,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError>;
+
+    /// Wakes whoever sleeps in `target`; cheap when nobody does.
+    fn ring(&self, target: u32);
+
+    /// Wakes every thread of this process that sleeps, or is about to with an older count of rings.
+    fn ring_always(&self);
+
+    /// The count of rings of this process.
+    fn rings(&self) -> u32;
+
+    /// How often [`Transport::poll`] should be tried before a sleep.
+    fn spins(&self) -> u32;
+
+    /// Sleeps until rung since `rings` was taken, unless `changed` says that there is something, or until `deadline`.
+    fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool);
+}

@@ -1,0 +1,134 @@
+//! What travels in a message: a tag of 32 bits (kind, a small number, the source) and seven words.
+//!
+//! | kind        | words                                                | small number          |
+//! |-------------|------------------------------------------------------|-----------------------|
+//! | `INLINE`    | match bits, header data, up to 40 bytes              | bytes                 |
+//! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
+//! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
+//! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
+
+use parnass_base::UserAddress;
+use parnass_base::lane::Message;
+
+pub const INLINE: u32 = 1;
+pub const INLINE_ACK: u32 = 2;
+pub const BULK: u32 = 3;
+pub const DIRECT: u32 = 4;
+
+/// Bytes that an inline message without and with ack can carry.
+pub const INLINE_ROOM: usize = 40;
+pub const INLINE_ACK_ROOM: usize = 32;
+
+const SOURCE_BITS: u32 = 20;
+const SMALL_BITS: u32 = 8;
+
+/// A tag from its parts.
+#[inline(always)]
+pub fn tag(kind: u32, small: usize, source: u32) -> u32 {
+    kind << (SOURCE_BITS + SMALL_BITS) | (small as u32) << SOURCE_BITS | source
+}
+
+/// The parts of a tag: kind, small number, source.
+#[inline(always)]
+pub fn parts(tag: u32) -> (u32, usize, u32) {
+    let small = tag >> SOURCE_BITS & ((1 << SMALL_BITS) - 1);
+    (tag >> (SOURCE_BITS + SMALL_BITS), small as usize, tag & ((1 << SOURCE_BITS) - 1))
+}
+
+/// Up to 40 bytes from `source`, as words.
+#[inline(always)]
+pub fn gather<const WORDS: usize>(source: UserAddress, length: usize, words: &mut [u64; WORDS]) {
+    let mut bytes = [0; 8];
+    if length == 8 {
+        source.read(&mut bytes);
+        words[0] = u64::from_ne_bytes(bytes);
+        return;
+    }
+    let (whole, rest) = (length / 8, length % 8);
+    for (number, word) in words.iter_mut().enumerate().take(whole) {
+        source.offset(number as i64 * 8).read(&mut bytes);
+        *word = u64::from_ne_bytes(bytes);
+    }
+    if rest != 0 {
+        bytes = [0; 8];
+        source.offset(whole as i64 * 8).read(&mut bytes[..rest]);
+        words[whole] = u64::from_ne_bytes(bytes);
+    }
+}
+
+/// The first `length` bytes of `words`, as `bytes`.
+#[inline(always)]
+pub fn spread(words: &[u64], bytes: &mut [u8; INLINE_ROOM], length: usize) {
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(words).take(length.div_ceil(8)) {
+        chunk.copy_from_slice(&word.to_ne_bytes());
+    }
+}
+
+/// A message as the target sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    pub source: u32,
+    pub match_bits: u64,
+    pub header_data: u64,
+    /// Bytes as sent.
+    pub length: u64,
+    pub ack: bool,
+    /// What the events at the initiator carry.
+    pub user: u64,
+    pub payload: Payload,
+}
+
+/// Where the bytes of a message are.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload {
+    Inline([u64; 5]),
+    Bulk(u64),
+    Direct(u64),
+}
+
+impl Arrival {
+    /// Reads a message. `None`: of no known kind.
+    #[inline(always)]
+    pub fn decode(message: &Message) -> Option<Arrival> {
+        let (kind, small, source) = parts(message.tag);
+        let words = &message.words;
+        let (match_bits, header_data) = (words[0], words[1]);
+        let (length, ack, user, payload) = match kind {
+            INLINE => {
+                let data = [words[2], words[3], words[4], words[5], words[6]];
+                (small as u64, false, 0, Payload::Inline(data))
+            }
+            INLINE_ACK => {
+                (small as u64, true, words[2], Payload::Inline([words[3], words[4], words[5], words[6], 0]))
+            }
+            BULK => (words[3], small != 0, words[4], Payload::Bulk(words[2])),
+            DIRECT => (words[3], small != 0, words[4], Payload::Direct(words[2])),
+            _ => return None,
+        };
+        Some(Arrival { source, match_bits, header_data, length, ack, user, payload })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parnass_base::Scratch;
+
+    #[test]
+    fn tags_keep_their_parts() {
+        assert_eq!(parts(tag(DIRECT, 40, 1_000_000)), (DIRECT, 40, 1_000_000));
+    }
+
+    #[test]
+    fn bytes_survive_the_words() {
+        let source = Scratch::new(40);
+        let content: Vec<u8> = (1..=40).collect();
+        source.address().write(&content);
+        for length in 0..=40 {
+            let (mut words, mut bytes) = ([0; 5], [0; 40]);
+            gather(source.address(), length, &mut words);
+            spread(&words, &mut bytes, length);
+            assert_eq!(bytes[..length], content[..length]);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The one kind of record a NIC is made of.
+//!
+//! A record is a posted entry, an unexpected message, a matched transfer or an event, and often one after the
+//! other: a posted entry whose message is long becomes the transfer and then its event, in place.
+
+use parnass_base::atomics::AtomicU64;
+use parnass_base::{Word32, Word64, record};
+
+/// Index classes that have a chain of their own in a record; see [`crate::index`].
+pub const CLASSES: usize = 4;
+/// The source of an entry that takes messages from anybody.
+pub const ANY: u32 = u32::MAX;
+/// Bytes of data that an unexpected message keeps in its own record.
+pub const INLINE_BYTES: usize = 40;
+
+/// What a record is.
+pub mod kind {
+    pub const FREE: u32 = 0;
+    /// Waits in a match list.
+    pub const POSTED: u32 = 1;
+    /// A message that no entry has matched.
+    pub const UNEXPECTED: u32 = 2;
+    /// An unexpected message that a search took.
+    pub const TAKEN: u32 = 3;
+    /// A matched message whose data still moves.
+    pub const TRANSFER: u32 = 4;
+    /// Waits in the event queue.
+    pub const EVENT: u32 = 5;
+}
+
+/// Properties of a message.
+pub mod flag {
+    /// The initiator wants to know of the match.
+    pub const ACK: u32 = 1;
+    /// The data is in a bulk piece.
+    pub const BULK: u32 = 2;
+    /// The data is in the initiator's memory.
+    pub const DIRECT: u32 = 4;
+}
+
+record! {
+    /// The record: three cache lines.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    pub struct Entry {
+        /// What it is, see [`kind`].
+        pub kind: Word32,
+        /// Raised whenever the record is freed, so that old handles are recognised.
+        pub generation: Word32,
+        /// Posted: the source asked for, or [`ANY`]. Else the initiator.
+        pub source: Word32,
+        /// Posted: its index class.
+        pub class: Word32,
+        pub match_bits: Word64,
+        pub ignore_bits: Word64,
+        pub header_data: Word64,
+        /// Posted, transfer: memory of the NIC's owner.
+        pub address: Word64,
+        /// Posted: its room. Transfer, event: bytes placed.
+        pub length: Word64,
+        /// Posted, transfer, event: what the event carries.
+        pub user: Word64,
+        /// Bytes of the message as sent.
+        pub requested: Word64,
+        /// Position in the order of posting or of arrival.
+        pub order: Word64,
+        /// Direct: the address at the initiator. Bulk: the piece.
+        pub remote: Word64,
+        /// What the events at the initiator carry.
+        pub remote_user: Word64,
+        /// Bits of [`flag`].
+        pub flags: Word32,
+        /// Event: its kind.
+        pub detail: Word32,
+        /// In the order list, the event queue, the list of transfers or the free list.
+        pub next: Word32,
+        pub previous: Word32,
+        /// Chains of the index: next and previous, by class.
+        pub links: [[Word32; 2]; CLASSES],
+        /// Unexpected: the data, if short. Transfer: progress, see [`crate::transfer`].
+        pub data: [AtomicU64; 6],
+    }
+}
+
+const _: () = assert!(size_of::<Entry>() == 192);

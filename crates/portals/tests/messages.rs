@@ -1,0 +1,285 @@
+//! Messages between interfaces over one memory, in threads.
+
+use parnass_base::Scratch;
+use parnass_portals::*;
+use parnass_transport_shm::{JobMemory, SharedMemory};
+use std::sync::Arc;
+
+fn interfaces(size: u32) -> Vec<Arc<Interface>> {
+    let file = JobMemory::create(size).unwrap();
+    (0..size)
+        .map(|rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            let transport = SharedMemory::attach(memory, rank).unwrap();
+            Arc::new(Interface::new(Box::new(transport)).unwrap())
+        })
+        .collect()
+}
+
+fn pattern(length: usize, seed: u8) -> Scratch {
+    let scratch = Scratch::new(length);
+    let bytes: Vec<u8> =
+        (0..length).map(|index| (index as u8).wrapping_mul(31) ^ (index >> 8) as u8 ^ seed).collect();
+    scratch.address().write(&bytes);
+    scratch
+}
+
+fn content(scratch: &Scratch, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    scratch.address().read(&mut bytes);
+    bytes
+}
+
+fn put(target: u32, match_bits: u64, source: &Scratch, length: usize, protocol: Protocol, ack: Ack) -> Put {
+    Put {
+        target: ProcessId(target),
+        match_bits,
+        header_data: match_bits + 1,
+        source: source.address(),
+        length,
+        protocol,
+        ack,
+        user: 1_000 + match_bits,
+    }
+}
+
+fn entry(
+    source: Option<u32>,
+    match_bits: u64,
+    ignore_bits: u64,
+    memory: &Scratch,
+    length: usize,
+) -> MatchEntry {
+    MatchEntry {
+        source: source.map(ProcessId),
+        match_bits,
+        ignore_bits,
+        memory: memory.address(),
+        length,
+        user: match_bits,
+    }
+}
+
+fn wait_for(interface: &Interface, mut found: impl FnMut(&Event) -> bool) -> Event {
+    loop {
+        let ticket = interface.ticket();
+        let mut hit = None;
+        interface.progress(&mut |event| {
+            if found(&event) {
+                hit = Some(event);
+            }
+        });
+        if let Some(event) = hit {
+            return event;
+        }
+        interface.wait(ticket, None, None);
+    }
+}
+
+/// Waits for `count` events.
+fn collect(interface: &Interface, mut count: usize, mut check: impl FnMut(&Event)) {
+    while count > 0 {
+        let ticket = interface.ticket();
+        interface.progress(&mut |event| {
+            check(&event);
+            count -= 1;
+        });
+        if count > 0 {
+            interface.wait(ticket, None, None);
+        }
+    }
+}
+
+const LENGTHS: [usize; 12] = [0, 1, 7, 8, 32, 33, 40, 41, 1_000, 65_536, 65_537, 1_000_003];
+
+#[test]
+fn every_length_arrives_posted_and_unexpected() {
+    for protocol in [Protocol::Buffered, Protocol::Direct] {
+        for ack in [Ack::None, Ack::Matched] {
+            for length in LENGTHS {
+                for posted_first in [true, false] {
+                    let nics = interfaces(2);
+                    let source = pattern(length, 5);
+                    let target = Scratch::new(length);
+                    let (sender, receiver) = (&nics[0], &nics[1]);
+                    let append =
+                        || receiver.append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+                    if posted_first {
+                        assert!(matches!(append(), Appended::Posted(_)));
+                    }
+                    let outcome = sender.put(&put(1, 9, &source, length, protocol, ack)).unwrap();
+                    let mut event = None;
+                    if !posted_first {
+                        receiver.progress(&mut |_| panic!("nothing is posted"));
+                        if let Appended::Complete(complete) = append() {
+                            event = Some(complete);
+                        }
+                    }
+                    let event = event.unwrap_or_else(|| wait_for(receiver, |_| true));
+                    assert_eq!(event.kind, EventKind::Put);
+                    assert_eq!((event.user, event.match_bits, event.header_data), (9, 9, 10));
+                    assert_eq!((event.requested_length, event.placed_length), (length as u64, length as u64));
+                    assert_eq!(event.initiator, ProcessId(0));
+                    assert_eq!(content(&target, length), content(&source, length));
+                    let mut expected = vec![];
+                    if ack == Ack::Matched {
+                        expected.push(EventKind::Ack);
+                    }
+                    if outcome == PutOutcome::Pending {
+                        expected.push(EventKind::Send);
+                    }
+                    collect(sender, expected.len(), |event| {
+                        assert_eq!(event.user, 1_009);
+                        let place =
+                            expected.iter().position(|kind| *kind == event.kind).expect("an expected event");
+                        expected.remove(place);
+                    });
+                    assert!(!sender.progress(&mut |_| ()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn long_messages_are_truncated() {
+    for protocol in [Protocol::Buffered, Protocol::Direct] {
+        let nics = interfaces(2);
+        let source = pattern(1_000, 1);
+        let target = Scratch::new(100);
+        nics[0].put(&put(1, 1, &source, 1_000, protocol, Ack::None)).unwrap();
+        nics[1].append(List::Priority, &entry(None, 1, 0, &target, 100)).unwrap();
+        let event = wait_for(&nics[1], |_| true);
+        assert_eq!((event.requested_length, event.placed_length), (1_000, 100));
+        assert_eq!(content(&target, 100), content(&source, 100));
+    }
+}
+
+#[test]
+fn a_search_looks_and_takes() {
+    let nics = interfaces(2);
+    let source = pattern(64, 3);
+    let target = Scratch::new(64);
+    for bits in [5, 6] {
+        nics[0].put(&put(1, bits, &source, 64, Protocol::Buffered, Ack::None)).unwrap();
+    }
+    let wild = entry(None, 0, u64::MAX, &target, 0);
+    let seen = nics[1].search(SearchOperation::Look, &wild).unwrap();
+    assert_eq!((seen.kind, seen.match_bits, seen.requested_length), (EventKind::Search, 5, 64));
+    let exact = entry(Some(0), 6, 0, &target, 0);
+    let taken = nics[1].search(SearchOperation::Take, &exact).unwrap();
+    assert!(nics[1].search(SearchOperation::Look, &exact).is_none());
+    let Appended::Complete(event) = nics[1].receive_taken(taken.taken, target.address(), 64, 77) else {
+        panic!("buffered data is there")
+    };
+    assert_eq!((event.kind, event.user, event.placed_length), (EventKind::Put, 77, 64));
+    assert_eq!(nics[1].search(SearchOperation::Take, &wild).unwrap().match_bits, 5);
+}
+
+#[test]
+fn an_unlinked_entry_matches_nothing() {
+    let nics = interfaces(1);
+    let memory = Scratch::new(8);
+    let Appended::Posted(handle) = nics[0].append(List::Priority, &entry(None, 4, 0, &memory, 8)).unwrap()
+    else {
+        panic!("nothing can have matched")
+    };
+    assert!(nics[0].unlink(handle));
+    assert!(!nics[0].unlink(handle));
+    nics[0].put(&put(0, 4, &memory, 8, Protocol::Buffered, Ack::None)).unwrap();
+    nics[0].progress(&mut |event| panic!("{event:?}"));
+    assert!(nics[0].search(SearchOperation::Look, &entry(None, 4, 0, &memory, 8)).is_some());
+}
+
+#[test]
+fn a_flood_waits_in_order_and_drains() {
+    const COUNT: u64 = 20_000;
+    let nics = interfaces(2);
+    let receiver = nics[1].clone();
+    let thread = std::thread::spawn(move || {
+        let memory = Scratch::new(8);
+        for bits in (0..COUNT).rev() {
+            if let Appended::Posted(_) =
+                receiver.append(List::Priority, &entry(Some(0), bits, 0, &memory, 8)).unwrap()
+            {
+                wait_for(&receiver, |event| event.user == bits);
+            }
+            assert_eq!(content(&memory, 8), bits.to_ne_bytes());
+        }
+    });
+    let sources: Vec<Scratch> = (0..COUNT)
+        .map(|bits| {
+            let scratch = Scratch::new(8);
+            scratch.address().write(&bits.to_ne_bytes());
+            scratch
+        })
+        .collect();
+    let mut pending = 0;
+    for bits in 0..COUNT {
+        let put = put(1, bits, &sources[bits as usize], 8, Protocol::Buffered, Ack::None);
+        if nics[0].put(&put).unwrap() == PutOutcome::Pending {
+            pending += 1;
+        }
+    }
+    collect(&nics[0], pending, |event| assert_eq!(event.kind, EventKind::Send));
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_stranger_is_refused() {
+    let nics = interfaces(1);
+    let memory = Scratch::new(1);
+    let refused = nics[0].put(&put(3, 0, &memory, 1, Protocol::Buffered, Ack::None));
+    assert_eq!(refused, Err(PortalError::NoSuchProcess(3, 1)));
+}
+
+#[test]
+fn threads_exchange_in_both_directions() {
+    let nics = interfaces(4);
+    let threads: Vec<_> = (0..4u32)
+        .map(|me| {
+            let interface = nics[me as usize].clone();
+            std::thread::spawn(move || {
+                for round in 0..60u64 {
+                    let length = LENGTHS[round as usize % LENGTHS.len()];
+                    let source = pattern(length, me as u8 ^ round as u8);
+                    let targets: Vec<Scratch> = (0..4).map(|_| Scratch::new(length)).collect();
+                    let mut open = 0;
+                    for peer in 0..4u32 {
+                        let entry = MatchEntry {
+                            user: u64::from(peer),
+                            ..entry(Some(peer), round, 0, &targets[peer as usize], length)
+                        };
+                        if let Appended::Posted(_) = interface.append(List::Priority, &entry).unwrap() {
+                            open += 1;
+                        }
+                    }
+                    let protocol = if round % 3 == 0 { Protocol::Direct } else { Protocol::Buffered };
+                    for peer in 0..4 {
+                        let put = put(peer, round, &source, length, protocol, Ack::None);
+                        if interface.put(&put).unwrap() == PutOutcome::Pending {
+                            open += 1;
+                        }
+                    }
+                    while open > 0 {
+                        let ticket = interface.ticket();
+                        interface.progress(&mut |event| {
+                            assert_ne!(event.kind, EventKind::Failed);
+                            open -= 1;
+                        });
+                        if open > 0 {
+                            interface.wait(ticket, None, None);
+                        }
+                    }
+                    for peer in 0..4u8 {
+                        let expected = pattern(length, peer ^ round as u8);
+                        assert_eq!(content(&targets[peer as usize], length), content(&expected, length));
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,110 @@
+//! The layout of the job's memory file, version 1. The document is docs/wire/shared-memory.md.
+//!
+//! ```text
+//! page 0                  header
+//! PAGE + rank * STRIDE    the rank's area:
+//!   + 0                   station: one page
+//!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
+//!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
+//!   + BULK_AT             bulk memory that this rank sends from
+//! ```
+
+use parnass_base::atomics::{AtomicU32, AtomicU64};
+use parnass_base::doorbell::Doorbell;
+use parnass_base::lane::{LaneControl, Slot};
+use parnass_base::{PAGE, Record, Word32, Word64};
+
+/// "Parnass1" as a little-endian number.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
+/// The version of the layout. A process attaches only to its own version.
+pub const VERSION: u32 = 1;
+/// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
+pub const LANES: usize = 8;
+/// Room for the slots of all lanes.
+pub const SLOTS_BYTES: usize = 256 << 10;
+/// Where the slots start in a rank's area.
+pub const SLOTS_AT: usize = PAGE;
+/// Where the NIC's memory starts in a rank's area.
+pub const NIC_AT: usize = SLOTS_AT + SLOTS_BYTES;
+/// How much there is of it.
+pub const NIC_BYTES: usize = 128 << 20;
+/// Where the bulk memory starts in a rank's area.
+pub const BULK_AT: usize = NIC_AT + NIC_BYTES;
+/// How much there is of it.
+pub const BULK_BYTES: usize = 64 << 20;
+/// From one rank's area to the next.
+pub const STRIDE: usize = (BULK_AT + BULK_BYTES).next_multiple_of(2 << 20);
+
+/// Start of the file.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`], written last.
+    pub magic: Word64,
+    /// [`VERSION`].
+    pub version: Word32,
+    /// How many ranks there are.
+    pub size: Word32,
+    /// How many lanes of a rank are in use: min(size, [`LANES`]).
+    pub lanes: Word32,
+    /// Slots of one lane, a power of two.
+    pub slots: Word32,
+}
+
+// SAFETY: repr(C), made of atomics.
+unsafe impl Record for Header {}
+
+/// What a rank shows to its peers.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Station {
+    /// The process number, 0 until it has attached.
+    pub process: AtomicU32,
+    _pad0: Word32,
+    /// An address in that process at which `nonce` stands, for proving that its memory can be reached.
+    pub nonce_address: Word64,
+    /// What stands there.
+    pub nonce: Word64,
+    _pad1: [Word64; 5],
+    /// Rung for arrivals and events.
+    pub bell: Doorbell,
+    _pad2: [Word64; 7],
+    /// Bulk pieces that their receivers gave back: a stack, 0 or offset / 64 of the topmost piece.
+    pub returned: AtomicU32,
+    _pad3: Word32,
+    _pad4: [Word64; 7],
+    _reserved: [Word64; 8 * 13],
+    /// Heads and tails of the lanes.
+    pub lanes: [LaneControl; LANES],
+}
+
+// SAFETY: repr(C), made of records.
+unsafe impl Record for Station {}
+
+const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= PAGE);
+
+/// First line of a bulk piece; its data follows.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Piece {
+    /// Below it in the stack of returned pieces.
+    pub next: AtomicU32,
+    /// Its size class.
+    pub class: Word32,
+    _pad: [AtomicU64; 7],
+}
+
+// SAFETY: repr(C), made of atomics.
+unsafe impl Record for Piece {}
+
+const _: () = assert!(size_of::<Piece>() == 64);
+
+/// Slots of one lane for a job of `size` ranks: fewer when there are many ranks, to keep the file small.
+pub fn slots_per_lane(size: u32) -> usize {
+    if size <= 16 { SLOTS_BYTES / LANES / size_of::<Slot>() / 2 } else { 64 }
+}
+
+/// Lanes in use.
+pub fn lanes(size: u32) -> usize {
+    (size as usize).min(LANES)
+}
