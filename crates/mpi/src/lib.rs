@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attribute;
+pub mod coll;
 pub mod comm;
 pub mod constants;
 pub mod datatype;

@@ -42,6 +42,7 @@ pub struct Settings {
     pub capabilities: Capabilities,
     /// Overrides the measured threshold from which messages move directly, in bytes.
     pub direct_threshold: Option<u64>,
+    pub collectives: crate::coll::Settings,
     pub launcher: Box<dyn Launcher>,
 }
 
@@ -55,6 +56,7 @@ impl fmt::Debug for Settings {
             .field("thread_level", &self.thread_level)
             .field("capabilities", &self.capabilities)
             .field("direct_threshold", &self.direct_threshold)
+            .field("collectives", &self.collectives)
             .finish_non_exhaustive()
     }
 }
@@ -194,6 +196,11 @@ impl Process {
     /// Seconds since the process was made (MPI_Wtime).
     pub fn wtime_seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
+    }
+
+    /// What decides about the algorithms of collectives.
+    pub(crate) fn collectives(&self) -> &crate::coll::Settings {
+        &self.settings.collectives
     }
 
     /// How messages travel; for `parnass info`.

@@ -42,6 +42,7 @@ pub struct Communicator {
     /// The other side, for an intercommunicator.
     remote: Option<Remote>,
     next_collective: AtomicU32,
+    collectives: crate::coll::Cache,
     attributes: AttributeStore,
     errhandler: ErrhandlerSlot,
     name: Mutex<Box<[u8]>>,
@@ -94,6 +95,7 @@ impl Communicator {
             group,
             remote,
             next_collective: AtomicU32::new(0),
+            collectives: crate::coll::Cache::default(),
             attributes: AttributeStore::new(),
             errhandler: ErrhandlerSlot::new(Errhandler::Fatal),
             name: Mutex::new(Box::default()),
@@ -175,6 +177,11 @@ impl Communicator {
     /// The tag of the next collective operation, on the collective plane.
     pub fn next_collective_tag(&self) -> u32 {
         self.next_collective.fetch_add(1, Ordering::Relaxed) & (FIRST_USER_TAG_ON_COLLECTIVE_PLANE - 1)
+    }
+
+    /// What the executor of collectives keeps here from call to call.
+    pub(crate) fn collective_cache(&self) -> &crate::coll::Cache {
+        &self.collectives
     }
 
     /// What sort it is.

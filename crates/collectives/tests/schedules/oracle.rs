@@ -1,8 +1,6 @@
 //! Every algorithm, for every number of processes up to 33, against what the standard says the result is.
 
-mod common;
-
-use common::{MARGIN, Memory, Process, Random, run, unpack};
+use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
     ALGORITHMS, Algorithm, Element, Groups, Operation, Part, Problem, Root, Shape, Vector, named,
 };
@@ -202,8 +200,9 @@ impl Setting {
         if everywhere_in_place && matches!(self.operation, Operation::Alltoallv | Operation::Alltoallw) {
             // What goes out of a block comes back into it.
             for source in 0..total {
-                for target in 0..source {
-                    lengths[source][target] = lengths[target][source];
+                let (before, row) = lengths.split_at_mut(source);
+                for (target, earlier) in before.iter().enumerate() {
+                    row[0][target] = earlier[source];
                 }
             }
         }

@@ -1,8 +1,6 @@
 //! The simulator finds what it is there to find.
 
-mod common;
-
-use common::{MARGIN, Process, Random, run};
+use crate::simulator::{MARGIN, Process, Random, run};
 use parnass_collectives::{Builder, Element, Kind, Peer, Region, Span};
 
 const BYTES: Span = Span { region: Region::Recv, kind: Kind::Bytes, offset: 0, count: 4 };

@@ -1,0 +1,148 @@
+//! A collective call, its arguments checked, and what it means for the choice of a schedule.
+
+use crate::comm::Communicator;
+use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
+use crate::datatype::Datatype;
+use crate::op::Op;
+use parnass_base::UserAddress;
+use parnass_collectives::{Element, Operation, Part, Problem, Root, Schedule, Shape, Vector};
+use std::sync::Arc;
+
+/// One of the two buffers of a call.
+#[derive(Clone, Debug)]
+pub enum Side<'a> {
+    /// Not significant at this process.
+    None,
+    /// One buffer, or equal blocks of `count` elements one after the other.
+    Even { address: UserAddress, count: u64, datatype: &'a Arc<Datatype> },
+    /// Blocks of one datatype; offsets in bytes. For a reduce-scatter the offsets are empty.
+    Varied { address: UserAddress, counts: Vec<u64>, offsets: Vec<i64>, datatype: &'a Arc<Datatype> },
+    /// Blocks each of its own datatype; offsets in bytes.
+    Typed { address: UserAddress, counts: Vec<u64>, offsets: Vec<i64>, datatypes: Vec<Arc<Datatype>> },
+}
+
+impl Side<'_> {
+    pub(super) fn address(&self) -> UserAddress {
+        match self {
+            Side::None => UserAddress::NULL,
+            Side::Even { address, .. } | Side::Varied { address, .. } | Side::Typed { address, .. } => {
+                *address
+            }
+        }
+    }
+
+    pub(super) fn datatype(&self) -> Option<&Arc<Datatype>> {
+        match self {
+            Side::Even { datatype, .. } | Side::Varied { datatype, .. } => Some(datatype),
+            Side::None | Side::Typed { .. } => None,
+        }
+    }
+
+    pub(super) fn datatypes(&self) -> &[Arc<Datatype>] {
+        match self {
+            Side::Typed { datatypes, .. } => datatypes,
+            _ => &[],
+        }
+    }
+
+    fn part(&self) -> Part {
+        match self {
+            Side::None | Side::Typed { .. } => Part::default(),
+            Side::Even { count, datatype, .. } => {
+                Part { count: *count, element: element_of(datatype, *count) }
+            }
+            Side::Varied { datatype, .. } => Part { count: 0, element: element_of(datatype, 1) },
+        }
+    }
+
+    fn elements(&self) -> Vec<Element> {
+        self.datatypes().iter().map(|datatype| element_of(datatype, 1)).collect()
+    }
+
+    fn vector<'v>(&'v self, elements: &'v [Element]) -> Option<Vector<'v>> {
+        match self {
+            Side::Varied { counts, offsets, .. } | Side::Typed { counts, offsets, .. } => {
+                Some(Vector { counts, offsets, elements })
+            }
+            Side::None | Side::Even { .. } => None,
+        }
+    }
+}
+
+/// How `count` elements of a datatype lie in memory.
+fn element_of(datatype: &Datatype, count: u64) -> Element {
+    let layout = datatype.layout();
+    Element {
+        size: layout.size(),
+        extent: layout.extent(),
+        true_lower_bound: layout.true_lower_bound(),
+        true_extent: layout.true_extent() as u64,
+        dense: layout.contiguous(count).is_some(),
+    }
+}
+
+/// A collective call. What is significant at this process has been checked.
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    pub communicator: &'a Arc<Communicator>,
+    pub operation: Operation,
+    /// As in C, with MPI_ROOT and MPI_PROC_NULL on intercommunicators; -1 for an operation without a root.
+    pub root: i32,
+    /// Input. [`Side::None`] for a broadcast, and where the operation is in place.
+    pub send: Side<'a>,
+    /// Output; the buffer of a broadcast. Reductions give count and datatype here at every process.
+    pub recv: Side<'a>,
+    /// For reductions.
+    pub op: Option<&'a Arc<Op>>,
+    /// MPI_IN_PLACE was given at this process.
+    pub in_place: bool,
+}
+
+impl<'a> Call<'a> {
+    /// A call without root, buffers and operator.
+    pub fn new(communicator: &'a Arc<Communicator>, operation: Operation) -> Call<'a> {
+        Call {
+            communicator,
+            operation,
+            root: -1,
+            send: Side::None,
+            recv: Side::None,
+            op: None,
+            in_place: false,
+        }
+    }
+
+    /// What the schedule depends on.
+    pub(super) fn shape(&self, oversubscribed: bool) -> Shape {
+        let communicator = self.communicator;
+        Shape {
+            operation: self.operation,
+            rank: communicator.rank() as u32,
+            size: communicator.size() as u32,
+            remote_size: if communicator.is_inter() { communicator.remote_size() as u32 } else { 0 },
+            root: match self.root {
+                MPI_ROOT => Root::Here,
+                MPI_PROC_NULL => Root::Elsewhere,
+                rank => u32::try_from(rank).map_or(Root::None, Root::Rank),
+            },
+            send: self.send.part(),
+            recv: self.recv.part(),
+            in_place: self.in_place,
+            commutative: self.op.is_none_or(|op| op.is_commutative()),
+            oversubscribed,
+        }
+    }
+
+    /// Whether the schedule depends on nothing but the shape.
+    pub(super) fn is_even(&self) -> bool {
+        let is_even = |side: &Side<'_>| matches!(side, Side::None | Side::Even { .. });
+        is_even(&self.send) && is_even(&self.recv)
+    }
+
+    /// Makes the schedule.
+    pub(super) fn schedule(&self, shape: Shape, overrides: &parnass_collectives::Overrides) -> Schedule {
+        let (send, recv) = (self.send.elements(), self.recv.elements());
+        let problem = Problem { shape, send: self.send.vector(&send), recv: self.recv.vector(&recv) };
+        parnass_collectives::schedule(&problem, overrides)
+    }
+}

@@ -1,0 +1,64 @@
+//! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`, and one executor
+//! runs it, whether the call waits for it or not.
+
+mod cache;
+mod call;
+mod execution;
+
+pub(crate) use cache::Cache;
+pub use call::{Call, Side};
+pub use parnass_collectives::{Operation as Collective, Overrides};
+
+use crate::error::Result;
+use crate::process::Process;
+use crate::progress::Activity;
+use crate::request::{Request, Status};
+use execution::Execution;
+use std::sync::Arc;
+
+/// Name of the variable of the environment that chooses algorithms, as [`Overrides::parse`] reads it. Every process of
+/// a job must see the same value.
+pub const OVERRIDE_VARIABLE: &str = "PARNASS_COLLECTIVE";
+
+/// What decides about algorithms beyond the call itself. The same at every process of a job.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub overrides: Overrides,
+    /// Cores that the processes of this job on this machine may use together; 0 where it is not known.
+    pub cores: u32,
+}
+
+impl Process {
+    /// Runs a collective operation.
+    pub fn collective(&self, call: &Call<'_>) -> Result<()> {
+        let mut execution = Execution::new(self, call);
+        while !execution.advance(self) {
+            execution.wait(self);
+        }
+        execution.finish()
+    }
+
+    /// Starts a collective operation.
+    pub fn start_collective(&self, call: &Call<'_>) -> Arc<Request> {
+        let execution = Execution::new(self, call);
+        Request::composite(self, call.communicator, Box::new(Background(Some(execution))))
+    }
+
+    /// Whether there are more processes than cores.
+    pub(crate) fn is_oversubscribed(&self) -> bool {
+        let cores = self.collectives().cores;
+        cores > 0 && self.size() > cores
+    }
+}
+
+/// A collective operation that nobody waits for.
+struct Background(Option<Execution>);
+
+impl Activity for Background {
+    fn advance(&mut self, process: &Process) -> Option<Result<Status>> {
+        if !self.0.as_mut()?.advance(process) {
+            return None;
+        }
+        Some(self.0.take()?.finish().map(|()| Status::EMPTY))
+    }
+}
