@@ -23,6 +23,9 @@ enum Command {
         /// Write nothing; fail when a committed file differs from what would be generated
         #[arg(long)]
         check: bool,
+        /// First add a stub to crates/abi/src/calls for every body that is not there
+        #[arg(long, conflicts_with = "check")]
+        stubs: bool,
     },
     /// Check the walls between the crates and the rules that the compiler does not know
     Tidy,
@@ -37,7 +40,7 @@ fn main() -> std::process::ExitCode {
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf();
     let outcome = match Arguments::parse().command {
-        Command::Codegen { check } => codegen::run(&root, check),
+        Command::Codegen { check, stubs } => codegen::run(&root, check, stubs),
         Command::Tidy => tidy::run(&root),
         Command::Dist { prefix } => dist::run(&root, &prefix),
     };

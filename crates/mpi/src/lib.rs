@@ -11,6 +11,7 @@ pub mod errhandler;
 pub mod error;
 pub mod error_registry;
 pub mod group;
+pub mod implemented;
 pub mod info;
 pub mod op;
 pub mod process;

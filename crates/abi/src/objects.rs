@@ -1,0 +1,71 @@
+//! The classes of handles: which object of the MPI layer each one names.
+
+use crate::handles::{Class, Table};
+use parnass_mpi::constants::*;
+use std::sync::{Arc, Mutex};
+
+pub use crate::placeholder::{Datatype, Message, Op, Process, Request};
+pub use parnass_mpi::{Communicator, Errhandler, Group};
+
+/// An info object: MPI lets several threads change one.
+pub type Info = Mutex<parnass_mpi::Info>;
+
+/// A file. None can be opened yet: its handles are never live.
+pub struct File;
+
+/// A window. None can be made yet.
+pub struct Window;
+
+/// A session. None can be made yet.
+pub struct Session;
+
+macro_rules! class {
+    ($type:ty, $tag:literal, $null:ident, $predefined:literal, $error:ident, $noun:literal, named = $named:literal $(, { $($more:tt)* })?$(,)?) => {
+        impl Class for $type {
+            const TAG: u32 = $tag;
+            const NULL: usize = $null;
+            const PREDEFINED: usize = $predefined;
+            const ERROR: i32 = $error;
+            const NOUN: &'static str = $noun;
+            const NULL_NAME: &'static str = stringify!($null);
+            const NAMED: bool = $named;
+
+            fn table() -> &'static Table<Self> {
+                static TABLE: Table<$type> = Table::new();
+                &TABLE
+            }
+            $($($more)*)?
+        }
+    };
+}
+
+class!(Request, 0, MPI_REQUEST_NULL, 1, MPI_ERR_REQUEST, "request", named = false);
+class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);
+class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true);
+class!(Group, 3, MPI_GROUP_NULL, 8, MPI_ERR_GROUP, "group", named = true, {
+    fn predefined() -> Vec<Option<Arc<Group>>> {
+        vec![None, Some(Arc::new(Group::from_processes(Vec::new())))]
+    }
+});
+class!(Op, 4, MPI_OP_NULL, 32, MPI_ERR_OP, "operation", named = true);
+class!(Errhandler, 5, MPI_ERRHANDLER_NULL, 4, MPI_ERR_ERRHANDLER, "error handler", named = true, {
+    fn predefined() -> Vec<Option<Arc<Errhandler>>> {
+        [None, Some(Errhandler::Fatal), Some(Errhandler::Abort), Some(Errhandler::Return)]
+            .map(|errhandler| errhandler.map(Arc::new))
+            .into()
+    }
+
+    fn identity(object: &Arc<Errhandler>) -> usize {
+        match &**object {
+            Errhandler::Fatal => MPI_ERRORS_ARE_FATAL,
+            Errhandler::Abort => MPI_ERRORS_ABORT,
+            Errhandler::Return => MPI_ERRORS_RETURN,
+            Errhandler::User(user) => Arc::as_ptr(user) as usize,
+        }
+    }
+});
+class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false);
+class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
+class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
+class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = false);
+class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = false);

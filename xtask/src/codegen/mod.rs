@@ -1,0 +1,62 @@
+//! Generates the committed files that come from `spec/`.
+
+mod constants;
+mod exports;
+mod header;
+mod spec;
+mod stubs;
+
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What is generated: path below the workspace to content.
+type Files = BTreeMap<PathBuf, String>;
+
+/// Writes every generated file below `root`; with `check`, writes nothing and fails when one is stale. With `add_stubs`,
+/// first adds a stub to `crates/abi/src/calls` for every body that the table names and that is not there.
+pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
+    let spec = spec::Spec::load(root)?;
+    if add_stubs {
+        stubs::add(root, &spec)?;
+    }
+    let mut files = Files::new();
+    files.insert("crates/mpi/src/constants.rs".into(), constants::rust(&spec));
+    files.insert("include/mpi.h".into(), header::c(&spec));
+    files.insert("crates/mpi/src/implemented.rs".into(), stubs::implemented(root, &spec)?);
+    exports::rust(&spec, &mut files)?;
+
+    let generated = root.join("crates/abi/src/generated");
+    let mut stale = Vec::new();
+    for entry in std::fs::read_dir(&generated).into_iter().flatten() {
+        let path = entry?.path();
+        let relative = path.strip_prefix(root)?.to_path_buf();
+        if !files.contains_key(&relative) {
+            stale.push(relative);
+            if !check {
+                std::fs::remove_file(&path)?;
+            }
+        }
+    }
+    for (relative, content) in &files {
+        let path = root.join(relative);
+        if std::fs::read_to_string(&path).is_ok_and(|present| present == *content) {
+            continue;
+        }
+        stale.push(relative.clone());
+        if !check {
+            std::fs::create_dir_all(path.parent().context("a file has a directory")?)?;
+            std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))?;
+        }
+    }
+    for path in &stale {
+        println!("{} {}", if check { "stale:" } else { "wrote" }, path.display());
+    }
+    if check && !stale.is_empty() {
+        bail!(
+            "{} generated files differ from what spec/ says; run `cargo xtask codegen` and commit",
+            stale.len()
+        );
+    }
+    Ok(())
+}
