@@ -12,5 +12,4 @@ pub mod errors;
 pub mod generated;
 pub mod handles;
 pub mod objects;
-mod placeholder;
 pub mod state;

@@ -2,10 +2,12 @@
 
 use crate::handles::{Class, Table};
 use parnass_mpi::constants::*;
+use parnass_mpi::datatype::PredefinedDatatypes;
+use parnass_mpi::op::PredefinedOps;
 use std::sync::{Arc, Mutex};
 
-pub use crate::placeholder::{Datatype, Message, Op, Process, Request};
-pub use parnass_mpi::{Communicator, Errhandler, Group};
+pub use parnass_mpi::pt2pt::Message;
+pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request};
 
 /// An info object: MPI lets several threads change one.
 pub type Info = Mutex<parnass_mpi::Info>;
@@ -41,13 +43,31 @@ macro_rules! class {
 
 class!(Request, 0, MPI_REQUEST_NULL, 1, MPI_ERR_REQUEST, "request", named = false);
 class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);
-class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true);
+class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true, {
+    fn predefined() -> Vec<Option<Arc<Datatype>>> {
+        let datatypes = PredefinedDatatypes::default();
+        (0..Self::PREDEFINED).map(|offset| datatypes.get(Self::NULL + offset).cloned()).collect()
+    }
+
+    fn identity(object: &Arc<Datatype>) -> usize {
+        object.predefined().unwrap_or(Arc::as_ptr(object) as usize)
+    }
+});
 class!(Group, 3, MPI_GROUP_NULL, 8, MPI_ERR_GROUP, "group", named = true, {
     fn predefined() -> Vec<Option<Arc<Group>>> {
         vec![None, Some(Arc::new(Group::from_processes(Vec::new())))]
     }
 });
-class!(Op, 4, MPI_OP_NULL, 32, MPI_ERR_OP, "operation", named = true);
+class!(Op, 4, MPI_OP_NULL, 32, MPI_ERR_OP, "operation", named = true, {
+    fn predefined() -> Vec<Option<Arc<Op>>> {
+        let operations = PredefinedOps::default();
+        (0..Self::PREDEFINED).map(|offset| operations.get(Self::NULL + offset).cloned()).collect()
+    }
+
+    fn identity(object: &Arc<Op>) -> usize {
+        object.predefined().unwrap_or(Arc::as_ptr(object) as usize)
+    }
+});
 class!(Errhandler, 5, MPI_ERRHANDLER_NULL, 4, MPI_ERR_ERRHANDLER, "error handler", named = true, {
     fn predefined() -> Vec<Option<Arc<Errhandler>>> {
         [None, Some(Errhandler::Fatal), Some(Errhandler::Abort), Some(Errhandler::Return)]
