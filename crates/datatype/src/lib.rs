@@ -4,6 +4,7 @@
 mod array;
 mod copy;
 mod element;
+mod external32;
 mod half;
 mod layout;
 mod operator;
@@ -13,6 +14,7 @@ mod signature;
 
 pub use array::{Dealing, Share, Slice};
 pub use element::{Element, Family};
+pub use external32::ConversionError;
 pub use layout::{Layout, LayoutError};
 pub use operator::{Operand, Operator};
 pub use reduce::reduce;
