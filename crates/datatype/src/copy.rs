@@ -164,18 +164,17 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
                 return move_bytes::<PACK>(start, stream, (body.size * count) as usize);
             }
             Shape::Run => return move_strided::<PACK>(start, stride, stream, body.size, count, body.size),
-            Shape::Strided { count: inner, stride: step, length } if *length <= SHORT_RUN => {
-                // Column by column where a row is short, or where the loop walks along a cache line (a transposition).
-                if *inner <= 8 || stride.unsigned_abs() < step.unsigned_abs() {
-                    return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
-                        for index in 0..*inner {
-                            let memory =
-                                memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
-                            let stream = stream + (index * length) as usize;
-                            move_strided::<PACK>(memory, stride, stream, body.size, count, *length);
-                        }
-                    });
-                }
+            // Column by column where a row is short, or where the loop walks along a cache line (a transposition).
+            Shape::Strided { count: inner, stride: step, length }
+                if *length <= SHORT_RUN && (*inner <= 8 || stride.unsigned_abs() < step.unsigned_abs()) =>
+            {
+                return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
+                    for index in 0..*inner {
+                        let memory = memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
+                        let stream = stream + (index * length) as usize;
+                        move_strided::<PACK>(memory, stride, stream, body.size, count, *length);
+                    }
+                });
             }
             Shape::Blocks { length, offsets } if *length <= SHORT_RUN && offsets.len() <= 16 => {
                 return tiles(count, stride, body.size, start, stream, |memory, stream, count| {

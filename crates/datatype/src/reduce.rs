@@ -225,10 +225,11 @@ unsafe fn typed_pair<V: Copy + PartialOrd, I: Copy + PartialOrd>(
     // SAFETY: the caller promises `count` pairs in both buffers.
     unsafe {
         apply::<Pair<V, I>>(input, inout, count, |a, b| {
-            if a.value == b.value {
-                Pair { value: b.value, index: least_index(a.index, b.index) }
-            } else if (a.value < b.value) == minimum && (a.value < b.value || a.value > b.value) {
+            let better = if minimum { a.value < b.value } else { a.value > b.value };
+            if better {
                 a
+            } else if a.value == b.value {
+                Pair { value: b.value, index: least_index(a.index, b.index) }
             } else {
                 b
             }

@@ -193,6 +193,39 @@ impl Signature {
         }
     }
 
+    /// The native bytes of the first `elements` elements of this signature repeated without end; none if that is beyond 2^63 - 1,
+    /// or if there are no elements to count.
+    pub fn bytes_of(&self, elements: u64) -> Option<u64> {
+        if elements == 0 {
+            return Some(0);
+        }
+        let rounds = elements.checked_div(self.elements)?;
+        let bytes =
+            rounds.checked_mul(self.bytes)?.checked_add(self.bytes_of_prefix(elements % self.elements))?;
+        (bytes <= i64::MAX as u64).then_some(bytes)
+    }
+
+    /// As [`Signature::bytes_of`], for less elements than the whole has.
+    fn bytes_of_prefix(&self, elements: u64) -> u64 {
+        match &self.shape {
+            Shape::Empty | Shape::Element(_) => 0,
+            Shape::Repeat(_, unit) => {
+                elements / unit.elements * unit.bytes + unit.bytes_of_prefix(elements % unit.elements)
+            }
+            Shape::Sequence(items) => {
+                let (mut bytes, mut left) = (0, elements);
+                for item in items.iter() {
+                    if left < item.elements {
+                        return bytes + item.bytes_of_prefix(left);
+                    }
+                    bytes += item.bytes;
+                    left -= item.elements;
+                }
+                bytes
+            }
+        }
+    }
+
     /// Visits the elements in order, as runs of one kind.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(Element, u64)) {
         match &self.shape {
@@ -274,5 +307,10 @@ mod tests {
         assert_eq!(pair.elements_in(4), (1, 0));
         assert_eq!(pair.elements_in(12), (2, 0));
         assert_eq!(pair.elements_in(12 * 7 + 5), (15, 1));
+        for elements in 0..20 {
+            assert_eq!(pair.elements_in(pair.bytes_of(elements).unwrap()), (elements, 0));
+        }
+        assert_eq!(Signature::EMPTY.bytes_of(1), None);
+        assert_eq!(pair.bytes_of(u64::MAX), None);
     }
 }

@@ -199,6 +199,11 @@ impl PredefinedOps {
         self.table.get(handle.wrapping_sub(FIRST))?.as_ref()
     }
 
+    /// All places from MPI_OP_NULL on, by handle value; empty where no operation has that value.
+    pub fn table(&self) -> &[Option<Arc<Op>>] {
+        &self.table
+    }
+
     /// The operation of an operator.
     pub fn of(&self, wanted: Operator) -> &Arc<Op> {
         let entry = TABLE

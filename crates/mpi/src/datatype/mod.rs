@@ -1,9 +1,13 @@
 //! Datatypes (MPI 5.0, chapter 5): a layout, and what the program may know and set about it.
 
 mod construct;
+mod pack;
+mod parameterised;
 mod predefined;
 
 pub use construct::{CountForm, DistributedDimension, Order};
+pub use pack::{external_size, pack, pack_external, pack_size, unpack, unpack_external};
+pub use parameterised::{ParameterisedDatatypes, Selected, match_size};
 pub use predefined::{PredefinedDatatypes, handle};
 
 use crate::attribute::AttributeStore;
@@ -183,6 +187,35 @@ impl Datatype {
             end -= 1;
         }
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name[..end].into();
+    }
+
+    /// MPI_Get_count: how many whole copies `bytes` of data are; `None` if they are not whole (MPI_UNDEFINED).
+    pub fn count_in(&self, bytes: u64) -> Option<i64> {
+        match self.layout.size() {
+            0 => (bytes == 0).then_some(0),
+            size => bytes.is_multiple_of(size).then_some((bytes / size) as i64),
+        }
+    }
+
+    /// MPI_Get_elements: how many basic elements `bytes` of data are; `None` if the last is not whole (MPI_UNDEFINED).
+    pub fn elements_in(&self, bytes: u64) -> Option<i64> {
+        match self.layout.signature().elements_in(bytes) {
+            (elements, 0) => Some(elements as i64),
+            _ => None,
+        }
+    }
+
+    /// MPI_Status_set_elements: the bytes of data that `elements` basic elements are.
+    pub fn bytes_of_elements(&self, elements: i64) -> Result<u64> {
+        let bytes =
+            u64::try_from(elements).ok().and_then(|elements| self.layout.signature().bytes_of(elements));
+        bytes.ok_or_else(|| {
+            let message = format!(
+                "count is {elements}; the datatype {} cannot have so many elements",
+                self.description()
+            );
+            Error::new(MPI_ERR_COUNT, message)
+        })
     }
 
     /// For messages: its name, or how it was made.

@@ -163,6 +163,11 @@ impl PredefinedDatatypes {
         self.get(handle).expect("the table has every handle of this module")
     }
 
+    /// All places from MPI_DATATYPE_NULL on, by handle value; empty where no datatype has that value.
+    pub fn table(&self) -> &[Option<Arc<Datatype>>] {
+        &self.table
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Datatype>> {
         self.table.iter().flatten()
