@@ -1,6 +1,15 @@
-//! Bodies of procedures: coll.
+//! Collective operations (MPI 5.0, chapter 6). Blocking and nonblocking forms differ in what they do with the same call.
+#![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
+
+mod prepare;
 
 use super::prelude::*;
+use parnass_mpi::coll::Call as Collective;
+
+/// Starts a call and hands its request out.
+fn start(call: &Call, collective: &Collective<'_>, request: &OutHandle<Request>) -> Result<()> {
+    request.set(call.process().start_collective(collective))
+}
 
 /// MPI_Allgather.
 pub fn allgather(
@@ -13,153 +22,9 @@ pub fn allgather(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    Err(call.missing())
-}
-
-/// MPI_Allgatherv.
-pub fn allgatherv(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    Err(call.missing())
-}
-
-/// MPI_Allreduce.
-pub fn allreduce(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    Err(call.missing())
-}
-
-/// MPI_Alltoall.
-pub fn alltoall(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    Err(call.missing())
-}
-
-/// MPI_Alltoallv.
-pub fn alltoallv(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    Err(call.missing())
-}
-
-/// MPI_Alltoallw.
-pub fn alltoallw(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: HandleArray<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: HandleArray<Datatype>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    Err(call.missing())
-}
-
-/// MPI_Barrier.
-pub fn barrier(call: &Call, comm: &Arc<Communicator>) -> Result<()> {
-    let _ = comm;
-    Err(call.missing())
-}
-
-/// MPI_Bcast.
-pub fn bcast(
-    call: &Call,
-    buffer: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (buffer, count, datatype, root, comm);
-    Err(call.missing())
-}
-
-/// MPI_Exscan.
-pub fn exscan(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    Err(call.missing())
-}
-
-/// MPI_Gather.
-pub fn gather(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    Err(call.missing())
-}
-
-/// MPI_Gatherv.
-pub fn gatherv(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-    Err(call.missing())
+    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Iallgather.
@@ -174,8 +39,34 @@ pub fn iallgather(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    Err(call.missing())
+    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Allgatherv.
+pub fn allgatherv(
+    call: &Call,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcounts: IntArray,
+    displs: IntArray,
+    recvtype: Handle<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::allgatherv(
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        comm,
+        &|collective| call.process().collective(collective),
+    )
 }
 
 /// MPI_Iallgatherv.
@@ -191,8 +82,32 @@ pub fn iallgatherv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-    Err(call.missing())
+    prepare::allgatherv(
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        comm,
+        &|collective| start(call, collective, &request),
+    )
+}
+
+/// MPI_Allreduce.
+pub fn allreduce(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    count: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::allreduce(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Iallreduce.
@@ -206,8 +121,25 @@ pub fn iallreduce(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    Err(call.missing())
+    prepare::allreduce(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Alltoall.
+pub fn alltoall(
+    call: &Call,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcount: i64,
+    recvtype: Handle<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Ialltoall.
@@ -222,8 +154,36 @@ pub fn ialltoall(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    Err(call.missing())
+    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Alltoallv.
+pub fn alltoallv(
+    call: &Call,
+    sendbuf: Address,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtype: Handle<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::alltoallv(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+        comm,
+        &|collective| call.process().collective(collective),
+    )
 }
 
 /// MPI_Ialltoallv.
@@ -240,8 +200,45 @@ pub fn ialltoallv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-    Err(call.missing())
+    prepare::alltoallv(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtype,
+        comm,
+        &|collective| start(call, collective, &request),
+    )
+}
+
+/// MPI_Alltoallw.
+pub fn alltoallw(
+    call: &Call,
+    sendbuf: Address,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtypes: HandleArray<Datatype>,
+    recvbuf: Address,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtypes: HandleArray<Datatype>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::alltoallw(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        comm,
+        &|collective| call.process().collective(collective),
+    )
 }
 
 /// MPI_Ialltoallw.
@@ -258,14 +255,40 @@ pub fn ialltoallw(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-    Err(call.missing())
+    prepare::alltoallw(
+        sendbuf,
+        sendcounts,
+        sdispls,
+        sendtypes,
+        recvbuf,
+        recvcounts,
+        rdispls,
+        recvtypes,
+        comm,
+        &|collective| start(call, collective, &request),
+    )
+}
+
+/// MPI_Barrier.
+pub fn barrier(call: &Call, comm: &Arc<Communicator>) -> Result<()> {
+    prepare::barrier(comm, &|collective| call.process().collective(collective))
 }
 
 /// MPI_Ibarrier.
 pub fn ibarrier(call: &Call, comm: &Arc<Communicator>, request: OutHandle<Request>) -> Result<()> {
-    let _ = (comm, request);
-    Err(call.missing())
+    prepare::barrier(comm, &|collective| start(call, collective, &request))
+}
+
+/// MPI_Bcast.
+pub fn bcast(
+    call: &Call,
+    buffer: Address,
+    count: i64,
+    datatype: Handle<Datatype>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::bcast(buffer, count, datatype, root, comm, &|collective| call.process().collective(collective))
 }
 
 /// MPI_Ibcast.
@@ -278,8 +301,22 @@ pub fn ibcast(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buffer, count, datatype, root, comm, request);
-    Err(call.missing())
+    prepare::bcast(buffer, count, datatype, root, comm, &|collective| start(call, collective, &request))
+}
+
+/// MPI_Exscan.
+pub fn exscan(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    count: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::exscan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Iexscan.
@@ -293,8 +330,26 @@ pub fn iexscan(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    Err(call.missing())
+    prepare::exscan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Gather.
+pub fn gather(
+    call: &Call,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcount: i64,
+    recvtype: Handle<Datatype>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Igather.
@@ -310,8 +365,36 @@ pub fn igather(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    Err(call.missing())
+    prepare::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Gatherv.
+pub fn gatherv(
+    call: &Call,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcounts: IntArray,
+    displs: IntArray,
+    recvtype: Handle<Datatype>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::gatherv(
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        comm,
+        &|collective| call.process().collective(collective),
+    )
 }
 
 /// MPI_Igatherv.
@@ -328,8 +411,34 @@ pub fn igatherv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-    Err(call.missing())
+    prepare::gatherv(
+        sendbuf,
+        sendcount,
+        sendtype,
+        recvbuf,
+        recvcounts,
+        displs,
+        recvtype,
+        root,
+        comm,
+        &|collective| start(call, collective, &request),
+    )
+}
+
+/// MPI_Reduce.
+pub fn reduce(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    count: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::reduce(sendbuf, recvbuf, count, datatype, op, root, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Ireduce.
@@ -344,8 +453,24 @@ pub fn ireduce(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, root, comm, request);
-    Err(call.missing())
+    prepare::reduce(sendbuf, recvbuf, count, datatype, op, root, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Reduce_scatter.
+pub fn reduce_scatter(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    recvcounts: IntArray,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Ireduce_scatter.
@@ -359,8 +484,24 @@ pub fn ireduce_scatter(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-    Err(call.missing())
+    prepare::reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Reduce_scatter_block.
+pub fn reduce_scatter_block(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    recvcount: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Ireduce_scatter_block.
@@ -374,8 +515,24 @@ pub fn ireduce_scatter_block(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-    Err(call.missing())
+    prepare::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Scan.
+pub fn scan(
+    call: &Call,
+    sendbuf: Address,
+    recvbuf: Address,
+    count: i64,
+    datatype: Handle<Datatype>,
+    op: Handle<Op>,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::scan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Iscan.
@@ -389,8 +546,26 @@ pub fn iscan(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    Err(call.missing())
+    prepare::scan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Scatter.
+pub fn scatter(
+    call: &Call,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcount: i64,
+    recvtype: Handle<Datatype>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
+        call.process().collective(collective)
+    })
 }
 
 /// MPI_Iscatter.
@@ -406,8 +581,36 @@ pub fn iscatter(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    Err(call.missing())
+    prepare::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
+        start(call, collective, &request)
+    })
+}
+
+/// MPI_Scatterv.
+pub fn scatterv(
+    call: &Call,
+    sendbuf: Address,
+    sendcounts: IntArray,
+    displs: IntArray,
+    sendtype: Handle<Datatype>,
+    recvbuf: Address,
+    recvcount: i64,
+    recvtype: Handle<Datatype>,
+    root: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    prepare::scatterv(
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        comm,
+        &|collective| call.process().collective(collective),
+    )
 }
 
 /// MPI_Iscatterv.
@@ -424,96 +627,16 @@ pub fn iscatterv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    Err(call.missing())
-}
-
-/// MPI_Reduce.
-pub fn reduce(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, root, comm);
-    Err(call.missing())
-}
-
-/// MPI_Reduce_scatter.
-pub fn reduce_scatter(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm);
-    Err(call.missing())
-}
-
-/// MPI_Reduce_scatter_block.
-pub fn reduce_scatter_block(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcount: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm);
-    Err(call.missing())
-}
-
-/// MPI_Scan.
-pub fn scan(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    Err(call.missing())
-}
-
-/// MPI_Scatter.
-pub fn scatter(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    Err(call.missing())
-}
-
-/// MPI_Scatterv.
-pub fn scatterv(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    displs: IntArray,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    Err(call.missing())
+    prepare::scatterv(
+        sendbuf,
+        sendcounts,
+        displs,
+        sendtype,
+        recvbuf,
+        recvcount,
+        recvtype,
+        root,
+        comm,
+        &|collective| start(call, collective, &request),
+    )
 }
