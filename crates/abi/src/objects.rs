@@ -84,7 +84,12 @@ class!(Errhandler, 5, MPI_ERRHANDLER_NULL, 4, MPI_ERR_ERRHANDLER, "error handler
         }
     }
 });
-class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false);
+class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
+    fn predefined() -> Vec<Option<Arc<Info>>> {
+        // MPI_INFO_ENV: filled when it is first looked at.
+        vec![None, Some(Arc::new(Info::default()))]
+    }
+});
 class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
 class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
 class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = false);

@@ -80,6 +80,11 @@ impl Keyvals {
     /// Above every predefined key of the ABI.
     const FIRST: i32 = 4096;
 
+    /// No keyvals.
+    pub const fn new() -> Keyvals {
+        Keyvals { table: Mutex::new(Vec::new()) }
+    }
+
     /// MPI_Comm_create_keyval and its siblings: returns the new number.
     pub fn create(&self, kind: ObjectKind, copy: CopyRule, delete: DeleteRule) -> i32 {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);

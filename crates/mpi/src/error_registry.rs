@@ -132,6 +132,11 @@ const FIRST_ADDED: i32 = MPI_ERR_LASTCODE + 1;
 pub const LONGEST_TEXT_BYTES: usize = MPI_MAX_ERROR_STRING as usize - 1;
 
 impl ErrorRegistry {
+    /// Nothing added.
+    pub const fn new() -> ErrorRegistry {
+        ErrorRegistry { added: Mutex::new(Vec::new()) }
+    }
+
     fn added(&self) -> std::sync::MutexGuard<'_, Vec<Option<Added>>> {
         self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }

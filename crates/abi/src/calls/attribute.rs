@@ -1,11 +1,124 @@
 //! Bodies of procedures: attribute.
 
+use super::comm::handle_of;
 use super::prelude::*;
+use parnass_mpi::attribute::{CopyRule, DeleteRule, Keyvals, ObjectKind};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The keys of the program. It may make them before MPI_Init.
+static KEYVALS: Keyvals = Keyvals::new();
+
+/// All copy callbacks of the ABI have one signature: (object, key, extra state, value, place of the copy, flag).
+type CopyFunction = unsafe extern "C" fn(usize, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+
+/// All delete callbacks have one signature: (object, key, value, extra state).
+type DeleteFunction = unsafe extern "C" fn(usize, i32, *mut c_void, *mut c_void) -> i32;
+
+/// The values 0 and 1 that stand for MPI_COMM_NULL_COPY_FN and MPI_COMM_DUP_FN, and their siblings.
+const NULL_COPY_FN: usize = MPI_COMM_NULL_COPY_FN;
+const DUP_FN: usize = MPI_COMM_DUP_FN;
+
+fn create(
+    kind: ObjectKind,
+    copy: Function<CopyFunction>,
+    delete: Function<DeleteFunction>,
+    extra_state: usize,
+) -> i32 {
+    let copy = match (copy.value(), copy.get()) {
+        (DUP_FN, _) => CopyRule::Same,
+        (NULL_COPY_FN, _) | (_, None) => CopyRule::Never,
+        (_, Some(function)) => CopyRule::Call(Box::new(move |handle, number, value| {
+            let (mut copied, mut flag) = (std::ptr::null_mut::<c_void>(), 0);
+            let place = (&raw mut copied).cast::<c_void>();
+            // SAFETY: the program gave a function of this signature; `place` and `flag` live during the call. The
+            // words are pointers of the program that it gets back.
+            let code = unsafe { function(handle, number, word(extra_state), word(value), place, &mut flag) };
+            check(code, "copy", number)?;
+            Ok((flag != 0).then_some(copied as usize))
+        })),
+    };
+    let delete = match delete.get() {
+        None => DeleteRule::Nothing,
+        Some(function) => DeleteRule::Call(Box::new(move |handle, number, value| {
+            // SAFETY: as above.
+            let code = unsafe { function(handle, number, word(value), word(extra_state)) };
+            check(code, "delete", number)
+        })),
+    };
+    KEYVALS.create(kind, copy, delete)
+}
+
+/// A word of the program as the pointer that it was.
+fn word(value: usize) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(value)
+}
+
+fn check(code: i32, which: &str, number: i32) -> Result<()> {
+    match code {
+        MPI_SUCCESS => Ok(()),
+        code => Err(Error::new(
+            code,
+            format!(
+                "the program's {which} callback of the attribute key {number} returned error code {code}"
+            ),
+        )),
+    }
+}
+
+fn free(kind: ObjectKind, keyval: &InOut<i32>) -> Result<()> {
+    KEYVALS.free(kind, keyval.get())?;
+    keyval.set(MPI_KEYVAL_INVALID);
+    Ok(())
+}
+
+/// The predefined attributes of MPI_COMM_WORLD: C programs get the *address* of the value (MPI 5.0, section 9.1.2).
+fn predefined(call: &Call, keyval: i32) -> Option<Option<&'static AtomicI32>> {
+    static TAG_UB: AtomicI32 = AtomicI32::new(i32::MAX);
+    static HOST: AtomicI32 = AtomicI32::new(MPI_PROC_NULL);
+    static IO: AtomicI32 = AtomicI32::new(MPI_ANY_SOURCE);
+    static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(1);
+    static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
+    static LAST_USED_CODE: AtomicI32 = AtomicI32::new(0);
+    static APPNUM: AtomicI32 = AtomicI32::new(0);
+    let known = |place: &'static AtomicI32, value: i32| {
+        place.store(value, Ordering::Relaxed);
+        Some(place)
+    };
+    Some(match keyval {
+        MPI_TAG_UB => Some(&TAG_UB),
+        MPI_HOST => Some(&HOST),
+        MPI_IO => Some(&IO),
+        MPI_WTIME_IS_GLOBAL => Some(&WTIME_IS_GLOBAL),
+        MPI_UNIVERSE_SIZE => known(&UNIVERSE_SIZE, call.process().universe_size()),
+        MPI_LASTUSEDCODE => known(&LAST_USED_CODE, super::error::last_used_code()),
+        MPI_APPNUM => match call.process().app_number() {
+            number if number >= 0 => known(&APPNUM, number),
+            _ => None,
+        },
+        _ => return None,
+    })
+}
+
+fn check_not_predefined(call: &Call, keyval: i32) -> Result<()> {
+    match predefined(call, keyval) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            MPI_ERR_KEYVAL,
+            format!("{keyval} is the key of a predefined attribute, which cannot be set or deleted"),
+        )),
+    }
+}
+
+fn give(value: Option<usize>, attribute_val: &Out<usize>, flag: &Out<bool>) {
+    if let Some(value) = value {
+        attribute_val.set(value);
+    }
+    flag.set(value.is_some());
+}
 
 /// MPI_Attr_delete.
 pub fn attr_delete(call: &Call, comm: &Arc<Communicator>, keyval: i32) -> Result<()> {
-    let _ = (comm, keyval);
-    Err(call.missing())
+    comm_delete_attr(call, comm, keyval)
 }
 
 /// MPI_Attr_get.
@@ -16,38 +129,36 @@ pub fn attr_get(
     attribute_val: Out<usize>,
     flag: Out<bool>,
 ) -> Result<()> {
-    let _ = (comm, keyval, attribute_val, flag);
-    Err(call.missing())
+    comm_get_attr(call, comm, keyval, attribute_val, flag)
 }
 
 /// MPI_Attr_put.
 pub fn attr_put(call: &Call, comm: &Arc<Communicator>, keyval: i32, attribute_val: usize) -> Result<()> {
-    let _ = (comm, keyval, attribute_val);
-    Err(call.missing())
+    comm_set_attr(call, comm, keyval, attribute_val)
 }
 
 /// MPI_Comm_create_keyval.
 pub fn comm_create_keyval(
-    call: &Call,
+    _call: &Call,
     comm_copy_attr_fn: Function<callbacks::MPI_Comm_copy_attr_function>,
     comm_delete_attr_fn: Function<callbacks::MPI_Comm_delete_attr_function>,
     comm_keyval: Out<i32>,
     extra_state: usize,
 ) -> Result<()> {
-    let _ = (comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
-    Err(call.missing())
+    comm_keyval.set(create(ObjectKind::Communicator, comm_copy_attr_fn, comm_delete_attr_fn, extra_state));
+    Ok(())
 }
 
 /// MPI_Comm_delete_attr.
 pub fn comm_delete_attr(call: &Call, comm: &Arc<Communicator>, comm_keyval: i32) -> Result<()> {
-    let _ = (comm, comm_keyval);
-    Err(call.missing())
+    check_not_predefined(call, comm_keyval)?;
+    let keyval = KEYVALS.find(ObjectKind::Communicator, comm_keyval)?;
+    comm.attributes().delete(handle_of(comm), &keyval)
 }
 
 /// MPI_Comm_free_keyval.
-pub fn comm_free_keyval(call: &Call, comm_keyval: InOut<i32>) -> Result<()> {
-    let _ = comm_keyval;
-    Err(call.missing())
+pub fn comm_free_keyval(_call: &Call, comm_keyval: InOut<i32>) -> Result<()> {
+    free(ObjectKind::Communicator, &comm_keyval)
 }
 
 /// MPI_Comm_get_attr.
@@ -58,8 +169,12 @@ pub fn comm_get_attr(
     attribute_val: Out<usize>,
     flag: Out<bool>,
 ) -> Result<()> {
-    let _ = (comm, comm_keyval, attribute_val, flag);
-    Err(call.missing())
+    let value = match predefined(call, comm_keyval) {
+        Some(place) => place.map(|place| place.as_ptr().expose_provenance()),
+        None => comm.attributes().get(&*KEYVALS.find(ObjectKind::Communicator, comm_keyval)?),
+    };
+    give(value, &attribute_val, &flag);
+    Ok(())
 }
 
 /// MPI_Comm_set_attr.
@@ -69,89 +184,93 @@ pub fn comm_set_attr(
     comm_keyval: i32,
     attribute_val: usize,
 ) -> Result<()> {
-    let _ = (comm, comm_keyval, attribute_val);
-    Err(call.missing())
+    check_not_predefined(call, comm_keyval)?;
+    let keyval = KEYVALS.find(ObjectKind::Communicator, comm_keyval)?;
+    comm.attributes().set(handle_of(comm), &keyval, attribute_val)
 }
 
 /// MPI_Keyval_create.
 pub fn keyval_create(
-    call: &Call,
+    _call: &Call,
     copy_fn: Function<callbacks::MPI_Copy_function>,
     delete_fn: Function<callbacks::MPI_Delete_function>,
     keyval: Out<i32>,
     extra_state: usize,
 ) -> Result<()> {
-    let _ = (copy_fn, delete_fn, keyval, extra_state);
-    Err(call.missing())
+    keyval.set(create(ObjectKind::Communicator, copy_fn, delete_fn, extra_state));
+    Ok(())
 }
 
 /// MPI_Keyval_free.
-pub fn keyval_free(call: &Call, keyval: InOut<i32>) -> Result<()> {
-    let _ = keyval;
-    Err(call.missing())
+pub fn keyval_free(_call: &Call, keyval: InOut<i32>) -> Result<()> {
+    free(ObjectKind::Communicator, &keyval)
+}
+
+/// The program's handle of a datatype, for its callbacks.
+fn handle_of_type(datatype: &Arc<Datatype>) -> usize {
+    Datatype::table().handle_of(datatype).unwrap_or(MPI_DATATYPE_NULL)
 }
 
 /// MPI_Type_create_keyval.
 pub fn type_create_keyval(
-    call: &Call,
+    _call: &Call,
     type_copy_attr_fn: Function<callbacks::MPI_Type_copy_attr_function>,
     type_delete_attr_fn: Function<callbacks::MPI_Type_delete_attr_function>,
     type_keyval: Out<i32>,
     extra_state: usize,
 ) -> Result<()> {
-    let _ = (type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
-    Err(call.missing())
+    type_keyval.set(create(ObjectKind::Datatype, type_copy_attr_fn, type_delete_attr_fn, extra_state));
+    Ok(())
 }
 
 /// MPI_Type_delete_attr.
-pub fn type_delete_attr(call: &Call, datatype: &Arc<Datatype>, type_keyval: i32) -> Result<()> {
-    let _ = (datatype, type_keyval);
-    Err(call.missing())
+pub fn type_delete_attr(_call: &Call, datatype: &Arc<Datatype>, type_keyval: i32) -> Result<()> {
+    let keyval = KEYVALS.find(ObjectKind::Datatype, type_keyval)?;
+    datatype.attributes().delete(handle_of_type(datatype), &keyval)
 }
 
 /// MPI_Type_free_keyval.
-pub fn type_free_keyval(call: &Call, type_keyval: InOut<i32>) -> Result<()> {
-    let _ = type_keyval;
-    Err(call.missing())
+pub fn type_free_keyval(_call: &Call, type_keyval: InOut<i32>) -> Result<()> {
+    free(ObjectKind::Datatype, &type_keyval)
 }
 
 /// MPI_Type_get_attr.
 pub fn type_get_attr(
-    call: &Call,
+    _call: &Call,
     datatype: &Arc<Datatype>,
     type_keyval: i32,
     attribute_val: Out<usize>,
     flag: Out<bool>,
 ) -> Result<()> {
-    let _ = (datatype, type_keyval, attribute_val, flag);
-    Err(call.missing())
+    let keyval = KEYVALS.find(ObjectKind::Datatype, type_keyval)?;
+    give(datatype.attributes().get(&keyval), &attribute_val, &flag);
+    Ok(())
 }
 
 /// MPI_Type_set_attr.
 pub fn type_set_attr(
-    call: &Call,
+    _call: &Call,
     datatype: &Arc<Datatype>,
     type_keyval: i32,
     attribute_val: usize,
 ) -> Result<()> {
-    let _ = (datatype, type_keyval, attribute_val);
-    Err(call.missing())
+    let keyval = KEYVALS.find(ObjectKind::Datatype, type_keyval)?;
+    datatype.attributes().set(handle_of_type(datatype), &keyval, attribute_val)
 }
 
 /// MPI_Win_create_keyval.
 pub fn win_create_keyval(
-    call: &Call,
+    _call: &Call,
     win_copy_attr_fn: Function<callbacks::MPI_Win_copy_attr_function>,
     win_delete_attr_fn: Function<callbacks::MPI_Win_delete_attr_function>,
     win_keyval: Out<i32>,
     extra_state: usize,
 ) -> Result<()> {
-    let _ = (win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
-    Err(call.missing())
+    win_keyval.set(create(ObjectKind::Window, win_copy_attr_fn, win_delete_attr_fn, extra_state));
+    Ok(())
 }
 
 /// MPI_Win_free_keyval.
-pub fn win_free_keyval(call: &Call, win_keyval: InOut<i32>) -> Result<()> {
-    let _ = win_keyval;
-    Err(call.missing())
+pub fn win_free_keyval(_call: &Call, win_keyval: InOut<i32>) -> Result<()> {
+    free(ObjectKind::Window, &win_keyval)
 }

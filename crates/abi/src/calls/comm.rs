@@ -1,16 +1,34 @@
 //! Bodies of procedures: comm.
 
+use super::info::{copy_of, give_info};
 use super::prelude::*;
+use parnass_mpi::environment::Placement;
+
+/// The program's handle of a communicator, for its callbacks.
+pub(super) fn handle_of(comm: &Arc<Communicator>) -> usize {
+    Communicator::table().handle_of(comm).unwrap_or(MPI_COMM_NULL)
+}
+
+/// Hands a new communicator to the program; `None` is MPI_COMM_NULL.
+fn give(made: Option<Arc<Communicator>>, newcomm: &OutHandle<Communicator>) -> Result<()> {
+    match made {
+        Some(made) => newcomm.set(made),
+        None => {
+            newcomm.set_null();
+            Ok(())
+        }
+    }
+}
 
 /// MPI_Comm_compare.
 pub fn comm_compare(
-    call: &Call,
+    _call: &Call,
     comm1: &Arc<Communicator>,
     comm2: &Arc<Communicator>,
     result: Out<i32>,
 ) -> Result<()> {
-    let _ = (comm1, comm2, result);
-    Err(call.missing())
+    result.set(super::group::comparison_code(comm1.compare(comm2)));
+    Ok(())
 }
 
 /// MPI_Comm_create.
@@ -20,8 +38,21 @@ pub fn comm_create(
     group: &Arc<Group>,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (comm, group, newcomm);
-    Err(call.missing())
+    give(comm.create(call.process(), group)?, &newcomm)
+}
+
+/// MPI_Comm_create_from_group.
+pub fn comm_create_from_group(
+    call: &Call,
+    group: &Arc<Group>,
+    stringtag: &[u8],
+    info: Option<&Arc<Info>>,
+    errhandler: &Arc<Errhandler>,
+    newcomm: OutHandle<Communicator>,
+) -> Result<()> {
+    let errhandler = Errhandler::clone(errhandler);
+    let made = Communicator::create_from_group(call.process(), group, stringtag, &copy_of(info), errhandler)?;
+    give(made, &newcomm)
 }
 
 /// MPI_Comm_create_group.
@@ -32,20 +63,21 @@ pub fn comm_create_group(
     tag: i32,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (comm, group, tag, newcomm);
-    Err(call.missing())
+    give(comm.create_group(call.process(), group, tag)?, &newcomm)
 }
 
 /// MPI_Comm_disconnect.
 pub fn comm_disconnect(call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
-    let _ = comm;
-    Err(call.missing())
+    comm.get().check_freeable()?;
+    comm.get().attributes().delete_all(comm.handle())?;
+    comm.get().quiesce(call.process());
+    comm.release();
+    Ok(())
 }
 
 /// MPI_Comm_dup.
 pub fn comm_dup(call: &Call, comm: &Arc<Communicator>, newcomm: OutHandle<Communicator>) -> Result<()> {
-    let _ = (comm, newcomm);
-    Err(call.missing())
+    newcomm.set(comm.duplicate(call.process(), handle_of(comm), None)?)
 }
 
 /// MPI_Comm_dup_with_info.
@@ -55,38 +87,41 @@ pub fn comm_dup_with_info(
     info: Option<&Arc<Info>>,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (comm, info, newcomm);
-    Err(call.missing())
+    newcomm.set(comm.duplicate(call.process(), handle_of(comm), Some(&copy_of(info)))?)
 }
 
 /// MPI_Comm_free.
-pub fn comm_free(call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
-    let _ = comm;
-    Err(call.missing())
+pub fn comm_free(_call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
+    comm.get().check_freeable()?;
+    comm.get().attributes().delete_all(comm.handle())?;
+    comm.release();
+    Ok(())
 }
 
 /// MPI_Comm_get_info.
-pub fn comm_get_info(call: &Call, comm: &Arc<Communicator>, info_used: OutHandle<Info>) -> Result<()> {
-    let _ = (comm, info_used);
-    Err(call.missing())
+pub fn comm_get_info(_call: &Call, comm: &Arc<Communicator>, info_used: OutHandle<Info>) -> Result<()> {
+    give_info(comm.info(), &info_used)
 }
 
 /// MPI_Comm_get_name.
-pub fn comm_get_name(call: &Call, comm: &Arc<Communicator>, comm_name: StringOut) -> Result<()> {
-    let _ = (comm, comm_name);
-    Err(call.missing())
+pub fn comm_get_name(_call: &Call, comm: Option<&Arc<Communicator>>, comm_name: StringOut) -> Result<()> {
+    match comm {
+        Some(comm) => comm_name.set(&comm.name()),
+        None => comm_name.set(b"MPI_COMM_NULL"),
+    }
+    Ok(())
 }
 
 /// MPI_Comm_get_parent.
-pub fn comm_get_parent(call: &Call, parent: OutHandle<Communicator>) -> Result<()> {
-    let _ = parent;
-    Err(call.missing())
+pub fn comm_get_parent(_call: &Call, parent: OutHandle<Communicator>) -> Result<()> {
+    // No process is started by MPI_Comm_spawn yet.
+    parent.set_null();
+    Ok(())
 }
 
 /// MPI_Comm_group.
-pub fn comm_group(call: &Call, comm: &Arc<Communicator>, group: OutHandle<Group>) -> Result<()> {
-    let _ = (comm, group);
-    Err(call.missing())
+pub fn comm_group(_call: &Call, comm: &Arc<Communicator>, group: OutHandle<Group>) -> Result<()> {
+    group.set(Arc::new(comm.group().clone()))
 }
 
 /// MPI_Comm_idup.
@@ -96,8 +131,9 @@ pub fn comm_idup(
     newcomm: OutHandle<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (comm, newcomm, request);
-    Err(call.missing())
+    let (duplicate, under_way) = comm.start_duplicate(call.process(), handle_of(comm), None)?;
+    newcomm.set(duplicate)?;
+    request.set(under_way)
 }
 
 /// MPI_Comm_idup_with_info.
@@ -108,44 +144,44 @@ pub fn comm_idup_with_info(
     newcomm: OutHandle<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (comm, info, newcomm, request);
-    Err(call.missing())
+    let (duplicate, under_way) =
+        comm.start_duplicate(call.process(), handle_of(comm), Some(&copy_of(info)))?;
+    newcomm.set(duplicate)?;
+    request.set(under_way)
 }
 
 /// MPI_Comm_rank.
-pub fn comm_rank(call: &Call, comm: &Arc<Communicator>, rank: Out<i32>) -> Result<()> {
-    let _ = (comm, rank);
-    Err(call.missing())
+pub fn comm_rank(_call: &Call, comm: &Arc<Communicator>, rank: Out<i32>) -> Result<()> {
+    rank.set(comm.rank());
+    Ok(())
 }
 
 /// MPI_Comm_remote_group.
-pub fn comm_remote_group(call: &Call, comm: &Arc<Communicator>, group: OutHandle<Group>) -> Result<()> {
-    let _ = (comm, group);
-    Err(call.missing())
+pub fn comm_remote_group(_call: &Call, comm: &Arc<Communicator>, group: OutHandle<Group>) -> Result<()> {
+    group.set(Arc::new(comm.remote_group()?.clone()))
 }
 
 /// MPI_Comm_remote_size.
-pub fn comm_remote_size(call: &Call, comm: &Arc<Communicator>, size: Out<i32>) -> Result<()> {
-    let _ = (comm, size);
-    Err(call.missing())
+pub fn comm_remote_size(_call: &Call, comm: &Arc<Communicator>, size: Out<i32>) -> Result<()> {
+    size.set(comm.remote_group()?.size());
+    Ok(())
 }
 
 /// MPI_Comm_set_info.
-pub fn comm_set_info(call: &Call, comm: &Arc<Communicator>, info: Option<&Arc<Info>>) -> Result<()> {
-    let _ = (comm, info);
-    Err(call.missing())
+pub fn comm_set_info(_call: &Call, comm: &Arc<Communicator>, info: Option<&Arc<Info>>) -> Result<()> {
+    comm.set_info(&copy_of(info));
+    Ok(())
 }
 
 /// MPI_Comm_set_name.
-pub fn comm_set_name(call: &Call, comm: &Arc<Communicator>, comm_name: &[u8]) -> Result<()> {
-    let _ = (comm, comm_name);
-    Err(call.missing())
+pub fn comm_set_name(_call: &Call, comm: &Arc<Communicator>, comm_name: &[u8]) -> Result<()> {
+    comm.set_name(comm_name)
 }
 
 /// MPI_Comm_size.
-pub fn comm_size(call: &Call, comm: &Arc<Communicator>, size: Out<i32>) -> Result<()> {
-    let _ = (comm, size);
-    Err(call.missing())
+pub fn comm_size(_call: &Call, comm: &Arc<Communicator>, size: Out<i32>) -> Result<()> {
+    size.set(comm.size());
+    Ok(())
 }
 
 /// MPI_Comm_split.
@@ -156,8 +192,7 @@ pub fn comm_split(
     key: i32,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (comm, color, key, newcomm);
-    Err(call.missing())
+    give(comm.split(call.process(), color, key)?, &newcomm)
 }
 
 /// MPI_Comm_split_type.
@@ -169,14 +204,22 @@ pub fn comm_split_type(
     info: Option<&Arc<Info>>,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (comm, split_type, key, info, newcomm);
-    Err(call.missing())
+    let placement = match split_type {
+        MPI_COMM_TYPE_SHARED | MPI_UNDEFINED => Placement::default(),
+        _ => Placement::of_this_process(),
+    };
+    let hints = copy_of(info);
+    let (made, resource) = comm.split_type(call.process(), split_type, key, Some(&hints), &placement)?;
+    if let (Some(info), Some(resource)) = (info, resource) {
+        super::info::lock(info).set(b"mpi_hw_resource_type", resource.as_bytes())?;
+    }
+    give(made, &newcomm)
 }
 
 /// MPI_Comm_test_inter.
-pub fn comm_test_inter(call: &Call, comm: &Arc<Communicator>, flag: Out<bool>) -> Result<()> {
-    let _ = (comm, flag);
-    Err(call.missing())
+pub fn comm_test_inter(_call: &Call, comm: &Arc<Communicator>, flag: Out<bool>) -> Result<()> {
+    flag.set(comm.is_inter());
+    Ok(())
 }
 
 /// MPI_Intercomm_create.
@@ -189,8 +232,39 @@ pub fn intercomm_create(
     tag: i32,
     newintercomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
-    Err(call.missing())
+    // Significant at the local leader only, where MPI_COMM_NULL is an error with its own words.
+    let peer = match local_comm.rank() == local_leader && !peer_comm.is_null() {
+        true => Some(peer_comm.get("peer_comm")?),
+        false => None,
+    };
+    let peer = peer.as_deref();
+    let made = local_comm.create_intercommunicator(call.process(), local_leader, peer, remote_leader, tag)?;
+    newintercomm.set(made)
+}
+
+/// MPI_Intercomm_create_from_groups.
+pub fn intercomm_create_from_groups(
+    call: &Call,
+    local_group: &Arc<Group>,
+    local_leader: i32,
+    remote_group: &Arc<Group>,
+    remote_leader: i32,
+    stringtag: &[u8],
+    info: Option<&Arc<Info>>,
+    errhandler: &Arc<Errhandler>,
+    newintercomm: OutHandle<Communicator>,
+) -> Result<()> {
+    let made = Communicator::create_intercommunicator_from_groups(
+        call.process(),
+        local_group,
+        local_leader,
+        remote_group,
+        remote_leader,
+        stringtag,
+        &copy_of(info),
+        Errhandler::clone(errhandler),
+    )?;
+    give(made, &newintercomm)
 }
 
 /// MPI_Intercomm_merge.
@@ -200,12 +274,13 @@ pub fn intercomm_merge(
     high: bool,
     newintracomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = (intercomm, high, newintracomm);
-    Err(call.missing())
+    newintracomm.set(intercomm.merge(call.process(), high)?)
 }
 
 /// MPI_Topo_test.
-pub fn topo_test(call: &Call, comm: &Arc<Communicator>, status: Out<i32>) -> Result<()> {
-    let _ = (comm, status);
-    Err(call.missing())
+pub fn topo_test(_call: &Call, comm: &Arc<Communicator>, status: Out<i32>) -> Result<()> {
+    // No communicator has a topology yet: the procedures that attach one are not implemented.
+    let _ = comm;
+    status.set(MPI_UNDEFINED);
+    Ok(())
 }

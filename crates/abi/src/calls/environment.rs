@@ -1,50 +1,99 @@
 //! Bodies of procedures: environment.
 
 use super::prelude::*;
+use parnass_mpi::environment::{self, Placement};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What MPI_Alloc_mem has given out, so that MPI_Free_mem of anything else is an error and no crash.
+fn allocations() -> MutexGuard<'static, HashSet<usize>> {
+    static ALLOCATIONS: OnceLock<Mutex<HashSet<usize>>> = OnceLock::new();
+    ALLOCATIONS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Alignment in bytes: a cache line; a huge page for what can use some.
+fn alignment(size: usize) -> usize {
+    const CACHE_LINE: usize = 64;
+    const HUGE_PAGE: usize = 2 << 20;
+    if size >= 2 * HUGE_PAGE { HUGE_PAGE } else { CACHE_LINE }
+}
 
 /// MPI_Alloc_mem.
-pub fn alloc_mem(call: &Call, size: i64, info: Option<&Arc<Info>>, baseptr: Out<usize>) -> Result<()> {
-    let _ = (size, info, baseptr);
-    Err(call.missing())
+pub fn alloc_mem(_call: &Call, size: i64, info: Option<&Arc<Info>>, baseptr: Out<usize>) -> Result<()> {
+    let size = usize::try_from(size)
+        .map_err(|_| Error::new(MPI_ERR_ARG, format!("size is {size}; it must be 0 or more bytes")))?;
+    let hints = super::info::copy_of(info);
+    let wanted = hints.value(b"mpi_minimum_memory_alignment").and_then(|text| {
+        std::str::from_utf8(text).ok()?.trim().parse::<usize>().ok().filter(|wanted| wanted.is_power_of_two())
+    });
+    let alignment = alignment(size).max(wanted.unwrap_or(1));
+    let mut base = std::ptr::null_mut();
+    // SAFETY: `base` is a place for a pointer; the alignment is a power of two and a multiple of a pointer's size.
+    let failed = unsafe { libc::posix_memalign(&mut base, alignment, size.max(1)) };
+    if failed != 0 {
+        return Err(Error::new(
+            MPI_ERR_NO_MEM,
+            format!("{size} bytes of memory could not be had; free some memory, or ask for less"),
+        ));
+    }
+    let base = base.expose_provenance();
+    allocations().insert(base);
+    baseptr.set(base);
+    Ok(())
 }
 
 /// MPI_Free_mem.
-pub fn free_mem(call: &Call, base: Address) -> Result<()> {
-    let _ = base;
-    Err(call.missing())
+pub fn free_mem(_call: &Call, base: Address) -> Result<()> {
+    if base.value() == 0 {
+        return Ok(());
+    }
+    if !allocations().remove(&base.value()) {
+        return Err(Error::new(
+            MPI_ERR_BASE,
+            format!(
+                "base is {:#x}, which MPI_Alloc_mem has not returned, or which was freed before",
+                base.value()
+            ),
+        ));
+    }
+    // SAFETY: it came from `posix_memalign` and was not freed since, as the set of allocations says.
+    unsafe { libc::free(base.user().as_ptr().cast()) }
+    Ok(())
 }
 
 /// MPI_Get_hw_resource_info.
-pub fn get_hw_resource_info(call: &Call, hw_info: OutHandle<Info>) -> Result<()> {
-    let _ = hw_info;
-    Err(call.missing())
+pub fn get_hw_resource_info(_call: &Call, hw_info: OutHandle<Info>) -> Result<()> {
+    super::info::give_info(Placement::of_this_process().resource_info(), &hw_info)
 }
 
 /// MPI_Get_library_version.
-pub fn get_library_version(call: &Call, version: StringOut) -> Result<()> {
-    let _ = version;
-    Err(call.missing())
+pub fn get_library_version(_call: &Call, version: StringOut) -> Result<()> {
+    version.set(environment::library_version().as_bytes());
+    Ok(())
 }
 
 /// MPI_Get_processor_name.
 pub fn get_processor_name(call: &Call, name: StringOut) -> Result<()> {
-    let _ = name;
-    Err(call.missing())
+    match call.process_if_running() {
+        Some(process) => name.set(process.host_name().as_bytes()),
+        None => name.set(environment::machine_name().as_bytes()),
+    }
+    Ok(())
 }
 
 /// MPI_Get_version.
-pub fn get_version(call: &Call, version: Out<i32>, subversion: Out<i32>) -> Result<()> {
-    let _ = (version, subversion);
-    Err(call.missing())
+pub fn get_version(_call: &Call, version: Out<i32>, subversion: Out<i32>) -> Result<()> {
+    version.set(environment::STANDARD_VERSION.0);
+    subversion.set(environment::STANDARD_VERSION.1);
+    Ok(())
 }
 
-/// MPI_Pcontrol.
-pub fn pcontrol(call: &Call, level: i32) -> Result<()> {
-    let _ = level;
-    Err(call.missing())
+/// MPI_Pcontrol: for profiling tools that put themselves in front of the library; nothing happens here.
+pub fn pcontrol(_call: &Call, _level: i32) -> Result<()> {
+    Ok(())
 }
 
-/// MPI_Aint_add: addresses are numbers here.
+/// MPI_Aint_add.
 pub fn aint_add(_call: &Call, base: i64, disp: i64) -> i64 {
     base.wrapping_add(disp)
 }
@@ -54,12 +103,20 @@ pub fn aint_diff(_call: &Call, addr1: i64, addr2: i64) -> i64 {
     addr1.wrapping_sub(addr2)
 }
 
-/// MPI_Wtick.
-pub fn wtick(_call: &Call) -> f64 {
-    0.0 /* call.missing() */
+fn seconds(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> i32) -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `read` is clock_gettime or clock_getres, which write the time to a place for one. The monotonic clock
+    // is there on every system that this library runs on.
+    unsafe { read(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// MPI_Wtime.
+/// MPI_Wtick.
+pub fn wtick(_call: &Call) -> f64 {
+    seconds(libc::clock_getres)
+}
+
+/// MPI_Wtime: the same clock for all processes of a machine, so that MPI_WTIME_IS_GLOBAL is true.
 pub fn wtime(_call: &Call) -> f64 {
-    0.0 /* call.missing() */
+    seconds(libc::clock_gettime)
 }

@@ -58,6 +58,31 @@ pub unsafe extern "C" fn PMPI_Comm_create(comm: usize, group: usize, newcomm: *m
     unsafe { comm_create(comm, group, newcomm) }
 }
 
+unsafe extern "C" fn comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
+    let call = Call::enter("MPI_Comm_create_from_group");
+    let result = (|| -> Result<()> { unsafe {
+        let group = handles::get::<Group>(group, "group")?;
+        let stringtag = arguments::string(stringtag, "stringtag")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let errhandler = handles::get::<Errhandler>(errhandler, "errhandler")?;
+        let newcomm = OutHandle::<Communicator>::new(newcomm, "newcomm")?;
+        bodies::comm_create_from_group(&call, &group, stringtag, info.as_deref(), &errhandler, newcomm)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
+    unsafe { comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
+    unsafe { comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
+}
+
 unsafe extern "C" fn comm_create_group(comm: usize, group: usize, tag: c_int, newcomm: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Comm_create_group");
@@ -201,9 +226,9 @@ unsafe extern "C" fn comm_get_name(comm: usize, comm_name: *mut c_char, resultle
     let handler = comm;
     let call = Call::enter("MPI_Comm_get_name");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get_nullable::<Communicator>(comm, "comm")?;
         let comm_name = StringOut::new(comm_name, MPI_MAX_OBJECT_NAME as usize, Some(resultlen), "comm_name")?;
-        bodies::comm_get_name(&call, &comm, comm_name)
+        bodies::comm_get_name(&call, comm.as_deref(), comm_name)
     } })();
     match result {
         Ok(()) => MPI_SUCCESS,
@@ -543,6 +568,32 @@ pub unsafe extern "C" fn MPI_Intercomm_create(local_comm: usize, local_leader: c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Intercomm_create(local_comm: usize, local_leader: c_int, peer_comm: usize, remote_leader: c_int, tag: c_int, newintercomm: *mut usize) -> c_int {
     unsafe { intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm) }
+}
+
+unsafe extern "C" fn intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
+    let call = Call::enter("MPI_Intercomm_create_from_groups");
+    let result = (|| -> Result<()> { unsafe {
+        let local_group = handles::get::<Group>(local_group, "local_group")?;
+        let remote_group = handles::get::<Group>(remote_group, "remote_group")?;
+        let stringtag = arguments::string(stringtag, "stringtag")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let errhandler = handles::get::<Errhandler>(errhandler, "errhandler")?;
+        let newintercomm = OutHandle::<Communicator>::new(newintercomm, "newintercomm")?;
+        bodies::intercomm_create_from_groups(&call, &local_group, local_leader, &remote_group, remote_leader, stringtag, info.as_deref(), &errhandler, newintercomm)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
+    unsafe { intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
+    unsafe { intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm) }
 }
 
 unsafe extern "C" fn intercomm_merge(intercomm: usize, high: c_int, newintracomm: *mut usize) -> c_int {

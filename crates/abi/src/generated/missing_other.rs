@@ -482,22 +482,6 @@ pub unsafe extern "C" fn PMPI_Comm_connect(port_name: *const c_char, info: usize
     unsafe { comm_connect(port_name, info, root, comm, newcomm) }
 }
 
-unsafe extern "C" fn comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
-    let _ = (group, stringtag, info, errhandler, newcomm);
-    let call = Call::enter("MPI_Comm_create_from_group");
-    let error = call.missing();
-    call.fail(error)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
-    unsafe { comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_create_from_group(group: usize, stringtag: *const c_char, info: usize, errhandler: usize, newcomm: *mut usize) -> c_int {
-    unsafe { comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
-}
-
 unsafe extern "C" fn comm_join(fd: c_int, intercomm: *mut usize) -> c_int {
     let _ = (fd, intercomm);
     let call = Call::enter("MPI_Comm_join");
@@ -1116,22 +1100,6 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoallw_c(sendbuf: *const c_void, sendc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, request: *mut usize) -> c_int {
     unsafe { ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request) }
-}
-
-unsafe extern "C" fn intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
-    let _ = (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
-    let call = Call::enter("MPI_Intercomm_create_from_groups");
-    let error = call.missing();
-    call.fail(error)
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
-    unsafe { intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Intercomm_create_from_groups(local_group: usize, local_leader: c_int, remote_group: usize, remote_leader: c_int, stringtag: *const c_char, info: usize, errhandler: usize, newintercomm: *mut usize) -> c_int {
-    unsafe { intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm) }
 }
 
 unsafe extern "C" fn lookup_name(service_name: *const c_char, info: usize, port_name: *mut c_char) -> c_int {

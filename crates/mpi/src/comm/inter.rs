@@ -167,7 +167,6 @@ impl Communicator {
     }
 
     /// MPI_Intercomm_create_from_groups, over MPI_COMM_WORLD. The remote group's members count at the local leader only.
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the standard")]
     pub fn create_intercommunicator_from_groups(
         process: &Arc<Process>,
         local: &Group,

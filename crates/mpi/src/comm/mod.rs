@@ -13,6 +13,7 @@ use crate::constants::{MPI_ERR_ARG, MPI_ERR_COMM, MPI_MAX_OBJECT_NAME, MPI_UNDEF
 use crate::errhandler::{Errhandler, ErrhandlerSlot};
 use crate::group::{Comparison, Group};
 use crate::info::Info;
+use crate::process::Process;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -272,6 +273,12 @@ impl Communicator {
                 info.set(key, value).expect("a known hint has a valid key and a short value");
             }
         }
+    }
+
+    /// For MPI_Comm_disconnect: completes what the program has started and freed. (What it has not freed it must
+    /// have completed itself.)
+    pub fn quiesce(&self, process: &Process) {
+        process.wait_until(None, || process.release_orphans().then_some(()));
     }
 
     /// Whether MPI_Comm_free and MPI_Comm_disconnect may be called on it.
