@@ -2,7 +2,8 @@
 
 use crate::errors;
 use parnass_bootstrap::Membership;
-use parnass_mpi::coll::Settings as CollectiveSettings;
+use parnass_collectives::Overrides;
+use parnass_mpi::coll::{OVERRIDE_VARIABLE, Settings as CollectiveSettings};
 use parnass_mpi::pt2pt::protocol::{Capabilities, DIRECT_THRESHOLD_VARIABLE};
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
@@ -55,6 +56,15 @@ fn direct_threshold() -> Result<Option<u64>, String> {
                 "{DIRECT_THRESHOLD_VARIABLE} is '{value}'; a number of bytes is needed, or unset the variable"
             )
         }),
+    }
+}
+
+fn overrides() -> Result<Overrides, String> {
+    match std::env::var(OVERRIDE_VARIABLE) {
+        Err(_) => Ok(Overrides::default()),
+        Ok(text) => {
+            Overrides::parse(&text).map_err(|reason| format!("{OVERRIDE_VARIABLE} is '{text}': {reason}"))
+        }
     }
 }
 

@@ -12,4 +12,5 @@ pub mod errors;
 pub mod generated;
 pub mod handles;
 pub mod objects;
+pub mod removed;
 pub mod state;
