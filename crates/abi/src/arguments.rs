@@ -685,6 +685,11 @@ impl<T: Class> InOutHandle<T> {
         unsafe { self.place.read() }
     }
 
+    /// Whether releasing it leaves the program no handle of the object.
+    pub fn is_last(&self) -> bool {
+        self.held.is_last()
+    }
+
     /// Frees the handle (the object lives on while operations hold it) and writes the null handle. Returns whether
     /// the program has now no handle of the object.
     pub fn release(self) -> bool {

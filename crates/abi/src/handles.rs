@@ -131,6 +131,11 @@ impl<T: Class> Held<T> {
         self.slot.is_none()
     }
 
+    /// Whether the handle was given out only once, so that freeing it ends it.
+    pub fn is_last(&self) -> bool {
+        self.slot.is_some_and(|slot| slot.references.load(Ordering::Relaxed) <= 1)
+    }
+
     /// The handle.
     pub fn handle(&self) -> usize {
         match self.slot {

@@ -1,25 +1,30 @@
-//! Bodies of procedures: pack.
+//! Bodies of procedures: packing and unpacking (MPI 5.0, sections 5.2 and 5.3).
 
 use super::prelude::*;
+use parnass_mpi::datatype::{self, Buffer};
+
+fn buffer(address: Address, count: i64, datatype: &Arc<Datatype>) -> Buffer<'_> {
+    Buffer::new(address.user(), count as u64, datatype)
+}
 
 /// MPI_Pack.
 pub fn pack(
-    call: &Call,
+    _call: &Call,
     inbuf: Address,
     incount: i64,
     datatype: &Arc<Datatype>,
     outbuf: Address,
     outsize: i64,
     position: IntInOut,
-    comm: &Arc<Communicator>,
+    _comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let _ = (inbuf, incount, datatype, outbuf, outsize, position, comm);
-    Err(call.missing())
+    let end = datatype::pack(buffer(inbuf, incount, datatype), outbuf.user(), outsize, position.get())?;
+    position.set(end, "position")
 }
 
 /// MPI_Pack_external.
 pub fn pack_external(
-    call: &Call,
+    _call: &Call,
     datarep: &[u8],
     inbuf: Address,
     incount: i64,
@@ -28,52 +33,54 @@ pub fn pack_external(
     outsize: i64,
     position: InOut<i64>,
 ) -> Result<()> {
-    let _ = (datarep, inbuf, incount, datatype, outbuf, outsize, position);
-    Err(call.missing())
+    let input = buffer(inbuf, incount, datatype);
+    let end = datatype::pack_external(datarep, input, outbuf.user(), outsize, position.get())?;
+    position.set(end);
+    Ok(())
 }
 
 /// MPI_Pack_external_size.
 pub fn pack_external_size(
-    call: &Call,
+    _call: &Call,
     datarep: &[u8],
     incount: i64,
     datatype: &Arc<Datatype>,
     size: IntOut,
 ) -> Result<()> {
-    let _ = (datarep, incount, datatype, size);
-    Err(call.missing())
+    size.set(datatype::external_size(datarep, incount as u64, datatype)?);
+    Ok(())
 }
 
 /// MPI_Pack_size.
 pub fn pack_size(
-    call: &Call,
+    _call: &Call,
     incount: i64,
     datatype: &Arc<Datatype>,
-    comm: &Arc<Communicator>,
+    _comm: &Arc<Communicator>,
     size: IntOut,
 ) -> Result<()> {
-    let _ = (incount, datatype, comm, size);
-    Err(call.missing())
+    size.set(datatype::pack_size(incount as u64, datatype)?);
+    Ok(())
 }
 
 /// MPI_Unpack.
 pub fn unpack(
-    call: &Call,
+    _call: &Call,
     inbuf: Address,
     insize: i64,
     position: IntInOut,
     outbuf: Address,
     outcount: i64,
     datatype: &Arc<Datatype>,
-    comm: &Arc<Communicator>,
+    _comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let _ = (inbuf, insize, position, outbuf, outcount, datatype, comm);
-    Err(call.missing())
+    let end = datatype::unpack(inbuf.user(), insize, position.get(), buffer(outbuf, outcount, datatype))?;
+    position.set(end, "position")
 }
 
 /// MPI_Unpack_external.
 pub fn unpack_external(
-    call: &Call,
+    _call: &Call,
     datarep: &[u8],
     inbuf: Address,
     insize: i64,
@@ -82,6 +89,8 @@ pub fn unpack_external(
     outcount: i64,
     datatype: &Arc<Datatype>,
 ) -> Result<()> {
-    let _ = (datarep, inbuf, insize, position, outbuf, outcount, datatype);
-    Err(call.missing())
+    let output = buffer(outbuf, outcount, datatype);
+    let end = datatype::unpack_external(datarep, inbuf.user(), insize, position.get(), output)?;
+    position.set(end);
+    Ok(())
 }

@@ -56,7 +56,8 @@ pub struct Datatype {
     permanent: bool,
     recipe: Recipe,
     committed: AtomicBool,
-    name: Mutex<Box<str>>,
+    /// MPI names no encoding.
+    name: Mutex<Box<[u8]>>,
     attributes: AttributeStore,
 }
 
@@ -82,7 +83,7 @@ impl Datatype {
             permanent: true,
             recipe: Recipe { combiner: MPI_COMBINER_NAMED, ..Recipe::default() },
             committed: AtomicBool::new(true),
-            name: Mutex::new(name.into()),
+            name: Mutex::new(name.as_bytes().into()),
             attributes: AttributeStore::new(),
         }
     }
@@ -96,7 +97,7 @@ impl Datatype {
             permanent: false,
             recipe,
             committed: AtomicBool::new(false),
-            name: Mutex::new("".into()),
+            name: Mutex::default(),
             attributes: AttributeStore::new(),
         })
     }
@@ -176,16 +177,13 @@ impl Datatype {
     }
 
     /// Its name: the standard's for a predefined datatype, empty for a derived one, until set.
-    pub fn name(&self) -> Box<str> {
+    pub fn name(&self) -> Box<[u8]> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// MPI_Type_set_name. Names are cut to what MPI_MAX_OBJECT_NAME leaves room for.
-    pub fn set_name(&self, name: &str) {
-        let mut end = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
+    pub fn set_name(&self, name: &[u8]) {
+        let end = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name[..end].into();
     }
 
@@ -222,7 +220,7 @@ impl Datatype {
     pub fn description(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
-            return name.into();
+            return String::from_utf8_lossy(&name).into_owned();
         }
         format!(
             "(unnamed, made by {}, {} bytes)",
