@@ -360,8 +360,11 @@ pub fn type_get_extent_x(
 }
 
 /// MPI_Type_get_name.
-pub fn type_get_name(_call: &Call, datatype: &Arc<Datatype>, type_name: StringOut) -> Result<()> {
-    type_name.set(&datatype.name());
+pub fn type_get_name(_call: &Call, datatype: Option<&Arc<Datatype>>, type_name: StringOut) -> Result<()> {
+    match datatype {
+        Some(datatype) => type_name.set(&datatype.name()),
+        None => type_name.set(b"MPI_DATATYPE_NULL"),
+    }
     Ok(())
 }
 

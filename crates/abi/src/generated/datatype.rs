@@ -782,9 +782,9 @@ pub unsafe extern "C" fn PMPI_Type_get_extent_x(datatype: usize, lb: *mut i64, e
 unsafe extern "C" fn type_get_name(datatype: usize, type_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     let call = Call::enter("MPI_Type_get_name");
     let result = (|| -> Result<()> { unsafe {
-        let datatype = handles::get::<Datatype>(datatype, "datatype")?;
+        let datatype = handles::get_nullable::<Datatype>(datatype, "datatype")?;
         let type_name = StringOut::new(type_name, MPI_MAX_OBJECT_NAME as usize, Some(resultlen), "type_name")?;
-        bodies::type_get_name(&call, &datatype, type_name)
+        bodies::type_get_name(&call, datatype.as_deref(), type_name)
     } })();
     match result {
         Ok(()) => MPI_SUCCESS,

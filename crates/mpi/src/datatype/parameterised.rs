@@ -4,7 +4,7 @@ use super::{Datatype, Recipe, layout_of};
 use crate::attribute::AttributeStore;
 use crate::constants::*;
 use crate::{Error, Result};
-use parnass_datatype::{Element, Operand, Operator};
+use parnass_datatype::{Element, Family, Operand, Operator};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The answer to such a question.
@@ -88,7 +88,7 @@ impl ParameterisedDatatypes {
         };
         let operand = Operand::Pair { value: value_element, index: index_element };
         let datatypes = vec![value.clone(), index.clone()];
-        let defined = Operator::MinLocation.accepts(operand);
+        let defined = Operator::MinLocation.accepts(operand) && index_element.family() == Family::Integer;
         defined.then(|| self.make(MPI_COMBINER_VALUE_INDEX, Vec::new(), datatypes, operand))
     }
 
@@ -113,7 +113,8 @@ impl ParameterisedDatatypes {
             layout: layout_of(operand),
             operand: Some(operand),
             predefined: None,
-            permanent: true,
+            // Programs may free a pair, as they may not know whether it is a named one.
+            permanent: combiner != MPI_COMBINER_VALUE_INDEX,
             recipe: Recipe { combiner, integers, datatypes, ..Recipe::default() },
             committed: true.into(),
             name: Default::default(),
@@ -232,5 +233,6 @@ mod tests {
         assert_eq!((pair.layout().size(), pair.layout().extent()), (9, 16));
         assert_eq!(pair.recipe().combiner, MPI_COMBINER_VALUE_INDEX);
         assert!(made.value_index(get(0x216), get(0x209)).is_none(), "complex numbers have no order");
+        assert!(made.value_index(get(0x209), get(0x210)).is_none(), "a float is no index");
     }
 }
