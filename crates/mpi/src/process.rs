@@ -1,6 +1,7 @@
 //! A process of an MPI job, as a value: everything that an MPI program keeps between two calls hangs here.
 
 use crate::comm::{Communicator, ContextIds, Plane};
+use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::progress::{Activities, Waiters};
 use crate::pt2pt::buffered::Buffers;
@@ -79,6 +80,7 @@ pub struct Process {
     settings: Settings,
     started: Instant,
     context_ids: Arc<ContextIds>,
+    datatypes: PredefinedDatatypes,
     pub(crate) protocols: Table,
     pub(crate) slots: Slots,
     pub(crate) activities: Activities,
@@ -116,6 +118,7 @@ impl Process {
             settings,
             started: Instant::now(),
             context_ids,
+            datatypes: PredefinedDatatypes::default(),
             protocols,
             slots: Slots::new(),
             activities: Activities::default(),
@@ -171,6 +174,12 @@ impl Process {
     /// The contexts that this process may give out.
     pub fn context_ids(&self) -> &Arc<ContextIds> {
         &self.context_ids
+    }
+
+    /// The predefined datatypes.
+    #[inline]
+    pub fn datatypes(&self) -> &PredefinedDatatypes {
+        &self.datatypes
     }
 
     /// MPI_APPNUM.

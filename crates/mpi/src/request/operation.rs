@@ -139,7 +139,7 @@ impl Operation {
         }
         if let (Some(staging), Some(unpack)) = (&staging, self.unpack.take()) {
             let length = completion.placed_length;
-            unpack.datatype.layout().unpack(unpack.count, staging.address(), 0, unpack.address, length);
+            unpack.datatype.layout().unpack(unpack.count, unpack.address, 0, staging.address(), length);
         }
         outcome(completion, capacity)
     }

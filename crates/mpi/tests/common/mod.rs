@@ -1,0 +1,118 @@
+//! Several processes in one program, one thread or more each, over one memory for the job.
+#![allow(dead_code)]
+
+use parnass_base::{Scratch, UserAddress};
+use parnass_mpi::datatype::{Buffer, Datatype};
+use parnass_mpi::process::NoLauncher;
+use parnass_mpi::pt2pt::protocol::Capabilities;
+use parnass_mpi::{Process, Settings, ThreadLevel};
+use parnass_portals::Interface;
+use parnass_transport_shm::{JobMemory, SharedMemory};
+use std::any::Any;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Runs `body` as each rank of a job of `size` processes, and finalizes them.
+pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + Sync) {
+    let file = JobMemory::create(size).unwrap();
+    std::thread::scope(|scope| {
+        for rank in 0..size {
+            let (file, body) = (file.try_clone().unwrap(), &body);
+            std::thread::Builder::new()
+                .name(format!("rank {rank}"))
+                .spawn_scoped(scope, move || {
+                    let transport = SharedMemory::attach(JobMemory::open(file).unwrap(), rank).unwrap();
+                    let nic = Interface::new(Box::new(transport)).unwrap();
+                    let process = Process::new(nic, settings(thread_level));
+                    let play = AssertUnwindSafe(|| {
+                        body(&process);
+                        process.finalize().unwrap();
+                    });
+                    if let Err(panic) = catch_unwind(play) {
+                        end(rank, panic.as_ref());
+                    }
+                })
+                .unwrap();
+        }
+    });
+}
+
+/// The other ranks would wait for ever for one that has failed.
+fn end(rank: u32, panic: &(dyn Any + Send)) -> ! {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    let _ = writeln!(std::io::stderr(), "rank {rank} has failed: {}", text.unwrap_or("?"));
+    std::process::exit(101)
+}
+
+fn settings(thread_level: ThreadLevel) -> Settings {
+    Settings {
+        app_number: 0,
+        universe_size: 1,
+        host_name: "here".into(),
+        thread_level,
+        capabilities: Capabilities::default(),
+        direct_threshold: None,
+        collectives: Default::default(),
+        launcher: Box::new(NoLauncher),
+    }
+}
+
+/// MPI_BYTE.
+pub fn byte(process: &Process) -> &Arc<Datatype> {
+    process.datatypes().byte()
+}
+
+/// Memory with this content.
+pub fn memory(content: &[u8]) -> Scratch {
+    let memory = Scratch::new(content.len());
+    memory.address().write(content);
+    memory
+}
+
+/// The first `length` bytes of memory.
+pub fn content(memory: &Scratch, length: usize) -> Vec<u8> {
+    let mut content = vec![0; length];
+    memory.address().read(&mut content);
+    content
+}
+
+/// A buffer of bytes.
+pub fn bytes<'a>(process: &'a Process, memory: &Scratch) -> Buffer<'a> {
+    Buffer::new(memory.address(), memory.len() as u64, byte(process))
+}
+
+/// A buffer without bytes.
+pub fn nothing(process: &Process) -> Buffer<'_> {
+    Buffer::new(UserAddress::NULL, 0, byte(process))
+}
+
+/// Numbers that look random; the same seed gives the same ones.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// What message number `sequence` from `source` to `target` with `tag` contains.
+pub fn pattern(source: u32, target: u32, tag: i32, sequence: u64, length: usize) -> Vec<u8> {
+    let seed = u64::from(source) << 48 | u64::from(target) << 40 | (tag as u64) << 24 | sequence;
+    let mut random = Random::new(seed ^ 0x5eed);
+    let start = random.next() as u8;
+    let step = random.next() as u8 | 1;
+    (0..length).map(|index| start.wrapping_add(step.wrapping_mul(index as u8)) ^ (index >> 8) as u8).collect()
+}
