@@ -859,7 +859,7 @@ impl MessageInOut {
 ///   0            4         8            12          16              24        28
 ///   | MPI_SOURCE | MPI_TAG | MPI_ERROR | cancelled | size in bytes | unused  |
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct StatusRecord {
     pub source: c_int,

@@ -1,34 +1,42 @@
-//! Bodies of procedures: buffer.
+//! The buffers for buffered sends (MPI 5.0, section 3.6).
 
-use super::prelude::*;
+use crate::arguments::{Address, IntOut, Out, OutHandle};
+use crate::call::Call;
+use crate::objects::{Communicator, Request};
+use parnass_mpi::Result;
+use parnass_mpi::pt2pt::BufferOwner;
+use std::sync::Arc;
+
+fn detach(call: &Call, owner: BufferOwner<'_>, buffer_addr: Out<usize>, size: IntOut) -> Result<()> {
+    let (address, bytes) = call.process().detach_buffer(owner)?;
+    buffer_addr.set(address.value());
+    size.set(bytes as i64);
+    Ok(())
+}
 
 /// MPI_Buffer_attach.
 pub fn buffer_attach(call: &Call, buffer: Address, size: i64) -> Result<()> {
-    let _ = (buffer, size);
-    Err(call.missing())
+    call.process().attach_buffer(BufferOwner::Process, buffer.user(), size as u64)
 }
 
 /// MPI_Buffer_detach.
 pub fn buffer_detach(call: &Call, buffer_addr: Out<usize>, size: IntOut) -> Result<()> {
-    let _ = (buffer_addr, size);
-    Err(call.missing())
+    detach(call, BufferOwner::Process, buffer_addr, size)
 }
 
 /// MPI_Buffer_flush.
 pub fn buffer_flush(call: &Call) -> Result<()> {
-    Err(call.missing())
+    call.process().flush_buffer(BufferOwner::Process)
 }
 
 /// MPI_Buffer_iflush.
 pub fn buffer_iflush(call: &Call, request: OutHandle<Request>) -> Result<()> {
-    let _ = request;
-    Err(call.missing())
+    request.set(call.process().start_flush_buffer(BufferOwner::Process)?)
 }
 
 /// MPI_Comm_attach_buffer.
 pub fn comm_attach_buffer(call: &Call, comm: &Arc<Communicator>, buffer: Address, size: i64) -> Result<()> {
-    let _ = (comm, buffer, size);
-    Err(call.missing())
+    call.process().attach_buffer(BufferOwner::Communicator(comm), buffer.user(), size as u64)
 }
 
 /// MPI_Comm_detach_buffer.
@@ -38,18 +46,15 @@ pub fn comm_detach_buffer(
     buffer_addr: Out<usize>,
     size: IntOut,
 ) -> Result<()> {
-    let _ = (comm, buffer_addr, size);
-    Err(call.missing())
+    detach(call, BufferOwner::Communicator(comm), buffer_addr, size)
 }
 
 /// MPI_Comm_flush_buffer.
 pub fn comm_flush_buffer(call: &Call, comm: &Arc<Communicator>) -> Result<()> {
-    let _ = comm;
-    Err(call.missing())
+    call.process().flush_buffer(BufferOwner::Communicator(comm))
 }
 
 /// MPI_Comm_iflush_buffer.
 pub fn comm_iflush_buffer(call: &Call, comm: &Arc<Communicator>, request: OutHandle<Request>) -> Result<()> {
-    let _ = (comm, request);
-    Err(call.missing())
+    request.set(call.process().start_flush_buffer(BufferOwner::Communicator(comm))?)
 }

@@ -1,8 +1,39 @@
-//! Bodies of procedures: pt2pt.
+//! Point-to-point communication (MPI 5.0, chapter 3).
 
-use super::prelude::*;
+use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
+use crate::call::Call;
+use crate::calls::request::store;
+use crate::objects::{Communicator, Datatype, Message, Request};
+use parnass_mpi::Result;
+use parnass_mpi::SendMode;
+use parnass_mpi::constants::MPI_MESSAGE_NO_PROC;
+use parnass_mpi::datatype::Buffer;
+use parnass_mpi::pt2pt::Envelope;
+use parnass_mpi::request::Specification;
+use parnass_mpi::request::Status;
+use std::sync::Arc;
+
+#[inline(always)]
+fn buffer(address: Address, count: i64, datatype: &Arc<Datatype>) -> Buffer<'_> {
+    Buffer::new(address.user(), count as u64, datatype)
+}
+
+/// MPI_Send.
+#[inline(always)]
+pub fn send(
+    call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+) -> Result<()> {
+    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Standard)
+}
 
 /// MPI_Bsend.
+#[inline(always)]
 pub fn bsend(
     call: &Call,
     buf: Address,
@@ -12,12 +43,12 @@ pub fn bsend(
     tag: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    Err(call.missing())
+    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Buffered)
 }
 
-/// MPI_Bsend_init.
-pub fn bsend_init(
+/// MPI_Ssend.
+#[inline(always)]
+pub fn ssend(
     call: &Call,
     buf: Address,
     count: i64,
@@ -25,14 +56,13 @@ pub fn bsend_init(
     dest: i32,
     tag: i32,
     comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Synchronous)
 }
 
-/// MPI_Ibsend.
-pub fn ibsend(
+/// MPI_Rsend.
+#[inline(always)]
+pub fn rsend(
     call: &Call,
     buf: Address,
     count: i64,
@@ -40,80 +70,8 @@ pub fn ibsend(
     dest: i32,
     tag: i32,
     comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
-}
-
-/// MPI_Improbe.
-pub fn improbe(
-    call: &Call,
-    source: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    flag: Out<bool>,
-    message: OutHandle<Message>,
-    status: StatusOut,
-) -> Result<()> {
-    let _ = (source, tag, comm, flag, message, status);
-    Err(call.missing())
-}
-
-/// MPI_Imrecv.
-pub fn imrecv(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    message: MessageInOut,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, message, request);
-    Err(call.missing())
-}
-
-/// MPI_Iprobe.
-pub fn iprobe(
-    call: &Call,
-    source: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    flag: Out<bool>,
-    status: StatusOut,
-) -> Result<()> {
-    let _ = (source, tag, comm, flag, status);
-    Err(call.missing())
-}
-
-/// MPI_Irecv.
-pub fn irecv(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    source: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, source, tag, comm, request);
-    Err(call.missing())
-}
-
-/// MPI_Irsend.
-pub fn irsend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Ready)
 }
 
 /// MPI_Isend.
@@ -127,48 +85,21 @@ pub fn isend(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Standard)?)
 }
 
-/// MPI_Isendrecv.
-pub fn isendrecv(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: &Arc<Datatype>,
-    dest: i32,
-    sendtag: i32,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: &Arc<Datatype>,
-    source: i32,
-    recvtag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
-        request,
-    );
-    Err(call.missing())
-}
-
-/// MPI_Isendrecv_replace.
-pub fn isendrecv_replace(
+/// MPI_Ibsend.
+pub fn ibsend(
     call: &Call,
     buf: Address,
     count: i64,
     datatype: &Arc<Datatype>,
     dest: i32,
-    sendtag: i32,
-    source: i32,
-    recvtag: i32,
+    tag: i32,
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-    Err(call.missing())
+    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Buffered)?)
 }
 
 /// MPI_Issend.
@@ -182,43 +113,102 @@ pub fn issend(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Synchronous)?)
 }
 
-/// MPI_Mprobe.
-pub fn mprobe(
-    call: &Call,
-    source: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    message: OutHandle<Message>,
-    status: StatusOut,
-) -> Result<()> {
-    let _ = (source, tag, comm, message, status);
-    Err(call.missing())
-}
-
-/// MPI_Mrecv.
-pub fn mrecv(
+/// MPI_Irsend.
+pub fn irsend(
     call: &Call,
     buf: Address,
     count: i64,
     datatype: &Arc<Datatype>,
-    message: MessageInOut,
-    status: StatusOut,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, message, status);
-    Err(call.missing())
+    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Ready)?)
 }
 
-/// MPI_Probe.
-pub fn probe(call: &Call, source: i32, tag: i32, comm: &Arc<Communicator>, status: StatusOut) -> Result<()> {
-    let _ = (source, tag, comm, status);
-    Err(call.missing())
+fn send_again(
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    to: Envelope,
+    mode: SendMode,
+) -> Specification {
+    Specification::Send {
+        address: buf.user(),
+        count: count as u64,
+        datatype: Arc::clone(datatype),
+        target: to.rank,
+        tag: to.tag,
+        mode,
+    }
+}
+
+/// MPI_Send_init.
+pub fn send_init(
+    _call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let to = Envelope { rank: dest, tag };
+    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Standard)))
+}
+
+/// MPI_Bsend_init.
+pub fn bsend_init(
+    _call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let to = Envelope { rank: dest, tag };
+    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Buffered)))
+}
+
+/// MPI_Ssend_init.
+pub fn ssend_init(
+    _call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let to = Envelope { rank: dest, tag };
+    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Synchronous)))
+}
+
+/// MPI_Rsend_init.
+pub fn rsend_init(
+    _call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let to = Envelope { rank: dest, tag };
+    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Ready)))
 }
 
 /// MPI_Recv.
+#[inline(always)]
 pub fn recv(
     call: &Call,
     buf: Address,
@@ -229,12 +219,12 @@ pub fn recv(
     comm: &Arc<Communicator>,
     status: StatusOut,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, source, tag, comm, status);
-    Err(call.missing())
+    store(status, &call.process().receive(comm, buffer(buf, count, datatype), source, tag)?);
+    Ok(())
 }
 
-/// MPI_Recv_init.
-pub fn recv_init(
+/// MPI_Irecv.
+pub fn irecv(
     call: &Call,
     buf: Address,
     count: i64,
@@ -244,66 +234,28 @@ pub fn recv_init(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, source, tag, comm, request);
-    Err(call.missing())
+    request.set(call.process().ireceive(comm, buffer(buf, count, datatype), source, tag)?)
 }
 
-/// MPI_Rsend.
-pub fn rsend(
-    call: &Call,
+/// MPI_Recv_init.
+pub fn recv_init(
+    _call: &Call,
     buf: Address,
     count: i64,
     datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    Err(call.missing())
-}
-
-/// MPI_Rsend_init.
-pub fn rsend_init(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
+    source: i32,
     tag: i32,
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
-}
-
-/// MPI_Send.
-pub fn send(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    Err(call.missing())
-}
-
-/// MPI_Send_init.
-pub fn send_init(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    let specification = Specification::Receive {
+        address: buf.user(),
+        count: count as u64,
+        datatype: Arc::clone(datatype),
+        source,
+        tag,
+    };
+    request.set(Request::persistent(comm, specification))
 }
 
 /// MPI_Sendrecv.
@@ -322,11 +274,15 @@ pub fn sendrecv(
     comm: &Arc<Communicator>,
     status: StatusOut,
 ) -> Result<()> {
-    let _ = (
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
-        status,
-    );
-    Err(call.missing())
+    let received = call.process().send_receive(
+        comm,
+        buffer(sendbuf, sendcount, sendtype),
+        Envelope { rank: dest, tag: sendtag },
+        buffer(recvbuf, recvcount, recvtype),
+        Envelope { rank: source, tag: recvtag },
+    )?;
+    store(status, &received);
+    Ok(())
 }
 
 /// MPI_Sendrecv_replace.
@@ -342,35 +298,164 @@ pub fn sendrecv_replace(
     comm: &Arc<Communicator>,
     status: StatusOut,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-    Err(call.missing())
+    let received = call.process().send_receive_replace(
+        comm,
+        buffer(buf, count, datatype),
+        Envelope { rank: dest, tag: sendtag },
+        Envelope { rank: source, tag: recvtag },
+    )?;
+    store(status, &received);
+    Ok(())
 }
 
-/// MPI_Ssend.
-pub fn ssend(
+/// MPI_Isendrecv.
+pub fn isendrecv(
     call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
+    sendbuf: Address,
+    sendcount: i64,
+    sendtype: &Arc<Datatype>,
     dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    Err(call.missing())
-}
-
-/// MPI_Ssend_init.
-pub fn ssend_init(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
+    sendtag: i32,
+    recvbuf: Address,
+    recvcount: i64,
+    recvtype: &Arc<Datatype>,
+    source: i32,
+    recvtag: i32,
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    Err(call.missing())
+    request.set(call.process().isend_receive(
+        comm,
+        buffer(sendbuf, sendcount, sendtype),
+        Envelope { rank: dest, tag: sendtag },
+        buffer(recvbuf, recvcount, recvtype),
+        Envelope { rank: source, tag: recvtag },
+    )?)
+}
+
+/// MPI_Isendrecv_replace.
+pub fn isendrecv_replace(
+    call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    request.set(call.process().isend_receive_replace(
+        comm,
+        buffer(buf, count, datatype),
+        Envelope { rank: dest, tag: sendtag },
+        Envelope { rank: source, tag: recvtag },
+    )?)
+}
+
+/// MPI_Probe.
+pub fn probe(call: &Call, source: i32, tag: i32, comm: &Arc<Communicator>, status: StatusOut) -> Result<()> {
+    store(status, &call.process().probe(comm, source, tag));
+    Ok(())
+}
+
+/// MPI_Iprobe.
+pub fn iprobe(
+    call: &Call,
+    source: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    flag: Out<bool>,
+    status: StatusOut,
+) -> Result<()> {
+    let found = call.process().iprobe(comm, source, tag);
+    flag.set(found.is_some());
+    if let Some(found) = found {
+        store(status, &found);
+    }
+    Ok(())
+}
+
+fn give_message(place: OutHandle<Message>, message: Message) -> Result<()> {
+    if message.is_no_process() {
+        place.set_raw(MPI_MESSAGE_NO_PROC);
+        return Ok(());
+    }
+    place.set(Arc::new(message))
+}
+
+/// MPI_Mprobe.
+pub fn mprobe(
+    call: &Call,
+    source: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    message: OutHandle<Message>,
+    status: StatusOut,
+) -> Result<()> {
+    let (found, probed) = call.process().mprobe(comm, source, tag);
+    give_message(message, found)?;
+    store(status, &probed);
+    Ok(())
+}
+
+/// MPI_Improbe.
+pub fn improbe(
+    call: &Call,
+    source: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    flag: Out<bool>,
+    message: OutHandle<Message>,
+    status: StatusOut,
+) -> Result<()> {
+    let found = call.process().improbe(comm, source, tag);
+    flag.set(found.is_some());
+    match found {
+        Some((found, probed)) => {
+            give_message(message, found)?;
+            store(status, &probed);
+        }
+        None => message.set_null(),
+    }
+    Ok(())
+}
+
+/// MPI_Mrecv.
+pub fn mrecv(
+    call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    message: MessageInOut,
+    status: StatusOut,
+) -> Result<()> {
+    let received = match message.take() {
+        Some(message) => {
+            call.raise_on(message.communicator());
+            call.process().receive_message(&message, buffer(buf, count, datatype))?
+        }
+        None => Status::NO_PROCESS,
+    };
+    store(status, &received);
+    Ok(())
+}
+
+/// MPI_Imrecv.
+pub fn imrecv(
+    call: &Call,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    message: MessageInOut,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    request.set(match message.take() {
+        Some(message) => {
+            call.raise_on(message.communicator());
+            call.process().ireceive_message(&message, buffer(buf, count, datatype))
+        }
+        None => Request::complete(None, Ok(Status::NO_PROCESS)),
+    })
 }

@@ -1,64 +1,89 @@
-//! Bodies of procedures: request.
+//! Requests and statuses (MPI 5.0, sections 3.2.5, 3.7, 3.8.4, 3.9 and 13.2).
 
-use super::prelude::*;
+use crate::arguments::{
+    Function, IntOut, Out, OutHandle, OutSlice, RequestInOut, Requests, StatusOut, StatusRecord, StatusesOut,
+};
+use crate::call::Call;
+use crate::generated::callbacks;
+use crate::objects::{Datatype, Request};
+use parnass_mpi::constants::{
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_SUCCESS, MPI_UNDEFINED,
+};
+use parnass_mpi::request::complete::{self, RequestList};
+use parnass_mpi::request::{Completed, Found, GeneralizedCallbacks, Status};
+use parnass_mpi::{Error, Result};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
-/// MPI_Cancel.
-pub fn cancel(call: &Call, request: &Arc<Request>) -> Result<()> {
-    let _ = request;
-    Err(call.missing())
+/// Writes a status where the program wants it, all but its error field.
+#[inline(always)]
+pub fn store(place: StatusOut, status: &Status) {
+    place.set(status.source, status.tag, status.bytes, status.cancelled);
 }
 
-/// MPI_Get_count.
-pub fn get_count(call: &Call, status: &StatusRecord, datatype: &Arc<Datatype>, count: IntOut) -> Result<()> {
-    let _ = (status, datatype, count);
-    Err(call.missing())
+impl RequestList for Requests {
+    fn len(&self) -> usize {
+        Requests::len(self)
+    }
+
+    fn at(&self, index: usize) -> Option<&Arc<Request>> {
+        self.get(index)
+    }
 }
 
-/// MPI_Get_elements.
-pub fn get_elements(
-    call: &Call,
-    status: &StatusRecord,
-    datatype: &Arc<Datatype>,
-    count: IntOut,
-) -> Result<()> {
-    let _ = (status, datatype, count);
-    Err(call.missing())
+/// Lets an error go to the error handler of the request's communicator.
+fn raise_on(call: &Call, request: &Request) {
+    if let Some(communicator) = request.communicator() {
+        call.raise_on(communicator);
+    }
 }
 
-/// MPI_Get_elements_x.
-pub fn get_elements_x(
-    call: &Call,
-    status: &StatusRecord,
-    datatype: &Arc<Datatype>,
-    count: Out<i64>,
-) -> Result<()> {
-    let _ = (status, datatype, count);
-    Err(call.missing())
+/// The completion of the one request of a call was told: the handle goes, unless the request is persistent.
+fn told(call: &Call, request: &mut RequestInOut, result: Result<Status>, status: StatusOut) -> Result<()> {
+    if let Some(held) = request.get() {
+        if result.is_err() {
+            raise_on(call, held);
+        }
+        if !held.is_persistent() {
+            request.release();
+        }
+    }
+    store(status, &result?);
+    Ok(())
 }
 
-/// MPI_Grequest_complete.
-pub fn grequest_complete(call: &Call, request: &Arc<Request>) -> Result<()> {
-    let _ = request;
-    Err(call.missing())
+/// As [`told`], for one request of a list.
+fn told_of_list(call: &Call, requests: &mut Requests, index: usize, result: &Result<Status>) {
+    if let Some(held) = requests.get(index) {
+        if result.is_err() {
+            raise_on(call, held);
+        }
+        if !held.is_persistent() {
+            requests.release(index);
+        }
+    }
 }
 
-/// MPI_Grequest_start.
-pub fn grequest_start(
-    call: &Call,
-    query_fn: Function<callbacks::MPI_Grequest_query_function>,
-    free_fn: Function<callbacks::MPI_Grequest_free_function>,
-    cancel_fn: Function<callbacks::MPI_Grequest_cancel_function>,
-    extra_state: usize,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let _ = (query_fn, free_fn, cancel_fn, extra_state, request);
-    Err(call.missing())
+/// MPI_Wait.
+pub fn wait(call: &Call, request: &mut RequestInOut, status: StatusOut) -> Result<()> {
+    let result = match request.get() {
+        Some(held) => complete::wait(call.process(), held),
+        None => Ok(Status::EMPTY),
+    };
+    told(call, request, result, status)
 }
 
-/// MPI_Request_free.
-pub fn request_free(call: &Call, request: &mut RequestInOut) -> Result<()> {
-    let _ = request;
-    Err(call.missing())
+/// MPI_Test.
+pub fn test(call: &Call, request: &mut RequestInOut, flag: Out<bool>, status: StatusOut) -> Result<()> {
+    let result = match request.get() {
+        Some(held) => complete::test(call.process(), held),
+        None => Some(Ok(Status::EMPTY)),
+    };
+    flag.set(result.is_some());
+    match result {
+        Some(result) => told(call, request, result, status),
+        None => Ok(()),
+    }
 }
 
 /// MPI_Request_get_status.
@@ -68,93 +93,450 @@ pub fn request_get_status(
     flag: Out<bool>,
     status: StatusOut,
 ) -> Result<()> {
-    let _ = (request, flag, status);
-    Err(call.missing())
+    let result = match request {
+        Some(held) => {
+            raise_on(call, held);
+            complete::get_status(call.process(), held)
+        }
+        None => Some(Ok(Status::EMPTY)),
+    };
+    flag.set(result.is_some());
+    if let Some(result) = result {
+        store(status, &result?);
+    }
+    Ok(())
+}
+
+/// What a call tells that completes several requests: each in its status, and MPI_ERR_IN_STATUS if one failed.
+struct Tally {
+    /// Index and error of the first that failed.
+    failed: Option<(usize, Error)>,
+    failures: usize,
+    results: Vec<Completed>,
+}
+
+impl Tally {
+    fn new(results: Vec<Completed>) -> Tally {
+        let failed =
+            results.iter().find_map(|(index, result)| Some((*index, result.as_ref().err()?.clone())));
+        let failures = results.iter().filter(|(_, result)| result.is_err()).count();
+        Tally { failed, failures, results }
+    }
+
+    /// Writes the statuses, one after the other; the error fields only if one failed (MPI 5.0, section 3.7.5).
+    fn store(&self, statuses: StatusesOut) {
+        for (place, (_, result)) in self.results.iter().enumerate() {
+            let status = statuses.at(place);
+            match result {
+                Ok(result) => store(status, result),
+                Err(_) => status.set(MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false),
+            }
+            if self.failed.is_some() {
+                status.set_error(result.as_ref().err().map_or(MPI_SUCCESS, Error::class));
+            }
+        }
+    }
+
+    fn result(self) -> Result<()> {
+        let Some((index, error)) = self.failed else { return Ok(()) };
+        Err(Error::new(
+            MPI_ERR_IN_STATUS,
+            format!(
+                "{} of {} completed requests failed; array_of_requests[{index}]: {}; see the MPI_ERROR field of each status",
+                self.failures,
+                self.results.len(),
+                error.message()
+            ),
+        ))
+    }
+}
+
+fn tell_several(
+    call: &Call,
+    requests: &mut Requests,
+    results: Vec<Completed>,
+    statuses: StatusesOut,
+) -> Result<()> {
+    for (index, result) in &results {
+        told_of_list(call, requests, *index, result);
+    }
+    let tally = Tally::new(results);
+    tally.store(statuses);
+    tally.result()
+}
+
+/// MPI_Waitall.
+pub fn waitall(call: &Call, _count: i64, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
+    let mut results = Vec::with_capacity(requests.len());
+    complete::wait_all(call.process(), requests, |index, result| results.push((index, result)));
+    tell_several(call, requests, results, statuses)
+}
+
+/// MPI_Testall.
+pub fn testall(
+    call: &Call,
+    _count: i64,
+    requests: &mut Requests,
+    flag: Out<bool>,
+    statuses: StatusesOut,
+) -> Result<()> {
+    let mut results = Vec::new();
+    let complete =
+        complete::test_all(call.process(), requests, |index, result| results.push((index, result)));
+    flag.set(complete);
+    tell_several(call, requests, results, statuses)
 }
 
 /// MPI_Request_get_status_all.
 pub fn request_get_status_all(
     call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
+    _count: i64,
+    requests: &mut Requests,
     flag: Out<bool>,
-    array_of_statuses: StatusesOut,
+    statuses: StatusesOut,
 ) -> Result<()> {
-    let _ = (count, array_of_requests, flag, array_of_statuses);
-    Err(call.missing())
+    let mut results = Vec::new();
+    let complete =
+        complete::get_status_all(call.process(), requests, |index, result| results.push((index, result)));
+    flag.set(complete);
+    let tally = Tally::new(results);
+    tally.store(statuses);
+    tally.result()
+}
+
+/// What a call tells that completes any one request.
+fn tell_any(
+    call: &Call,
+    requests: &mut Requests,
+    found: Found<Completed>,
+    indx: Out<i32>,
+    status: StatusOut,
+    keep: bool,
+) -> Result<bool> {
+    match found {
+        Found::Complete((index, result)) => {
+            indx.set(index as i32);
+            if !keep {
+                told_of_list(call, requests, index, &result);
+            }
+            store(status, &result?);
+            Ok(true)
+        }
+        Found::NoneActive => {
+            indx.set(MPI_UNDEFINED);
+            store(status, &Status::EMPTY);
+            Ok(true)
+        }
+        Found::NoneComplete => {
+            indx.set(MPI_UNDEFINED);
+            Ok(false)
+        }
+    }
+}
+
+/// MPI_Waitany.
+pub fn waitany(
+    call: &Call,
+    _count: i64,
+    requests: &mut Requests,
+    indx: Out<i32>,
+    status: StatusOut,
+) -> Result<()> {
+    let found = complete::wait_any(call.process(), requests);
+    tell_any(call, requests, found, indx, status, false).map(|_| ())
+}
+
+/// MPI_Testany.
+pub fn testany(
+    call: &Call,
+    _count: i64,
+    requests: &mut Requests,
+    indx: Out<i32>,
+    flag: Out<bool>,
+    status: StatusOut,
+) -> Result<()> {
+    let found = complete::test_any(call.process(), requests);
+    flag.set(found != Found::NoneComplete);
+    tell_any(call, requests, found, indx, status, false).map(|_| ())
 }
 
 /// MPI_Request_get_status_any.
 pub fn request_get_status_any(
     call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
+    _count: i64,
+    requests: &mut Requests,
     indx: Out<i32>,
     flag: Out<bool>,
     status: StatusOut,
 ) -> Result<()> {
-    let _ = (count, array_of_requests, indx, flag, status);
-    Err(call.missing())
+    let found = complete::get_status_any(call.process(), requests);
+    flag.set(found != Found::NoneComplete);
+    tell_any(call, requests, found, indx, status, true).map(|_| ())
+}
+
+/// What a call tells that completes some requests.
+fn tell_some(
+    call: &Call,
+    requests: &mut Requests,
+    found: Found<Vec<Completed>>,
+    outcount: Out<i32>,
+    indices: &mut OutSlice<'_, c_int>,
+    statuses: StatusesOut,
+    keep: bool,
+) -> Result<()> {
+    let results = match found {
+        Found::Complete(results) => results,
+        Found::NoneActive => {
+            outcount.set(MPI_UNDEFINED);
+            return Ok(());
+        }
+        Found::NoneComplete => Vec::new(),
+    };
+    outcount.set(results.len() as i32);
+    for (place, (index, _)) in results.iter().enumerate() {
+        indices.set(place, *index as c_int);
+    }
+    if keep {
+        let tally = Tally::new(results);
+        tally.store(statuses);
+        return tally.result();
+    }
+    tell_several(call, requests, results, statuses)
+}
+
+/// MPI_Waitsome.
+pub fn waitsome(
+    call: &Call,
+    _incount: i64,
+    requests: &mut Requests,
+    outcount: Out<i32>,
+    indices: &mut OutSlice<'_, c_int>,
+    statuses: StatusesOut,
+) -> Result<()> {
+    let found = complete::wait_some(call.process(), requests);
+    tell_some(call, requests, found, outcount, indices, statuses, false)
+}
+
+/// MPI_Testsome.
+pub fn testsome(
+    call: &Call,
+    _incount: i64,
+    requests: &mut Requests,
+    outcount: Out<i32>,
+    indices: &mut OutSlice<'_, c_int>,
+    statuses: StatusesOut,
+) -> Result<()> {
+    let found = complete::test_some(call.process(), requests);
+    tell_some(call, requests, found, outcount, indices, statuses, false)
 }
 
 /// MPI_Request_get_status_some.
 pub fn request_get_status_some(
     call: &Call,
-    incount: i64,
-    array_of_requests: &mut Requests,
+    _incount: i64,
+    requests: &mut Requests,
     outcount: Out<i32>,
-    array_of_indices: &mut OutSlice<'_, i32>,
-    array_of_statuses: StatusesOut,
+    indices: &mut OutSlice<'_, c_int>,
+    statuses: StatusesOut,
 ) -> Result<()> {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    Err(call.missing())
+    let found = complete::get_status_some(call.process(), requests);
+    tell_some(call, requests, found, outcount, indices, statuses, true)
+}
+
+/// MPI_Request_free.
+pub fn request_free(call: &Call, request: &mut RequestInOut) -> Result<()> {
+    let Some(held) = request.get().cloned() else {
+        return Err(Error::new(
+            MPI_ERR_REQUEST,
+            "request is MPI_REQUEST_NULL, which cannot be freed; it is free already",
+        ));
+    };
+    raise_on(call, &held);
+    request.release();
+    held.free(call.process())
+}
+
+/// MPI_Cancel.
+pub fn cancel(call: &Call, request: &Arc<Request>) -> Result<()> {
+    raise_on(call, request);
+    request.cancel(call.process())
 }
 
 /// MPI_Start.
 pub fn start(call: &Call, request: &mut RequestInOut) -> Result<()> {
-    let _ = request;
-    Err(call.missing())
+    let Some(held) = request.get() else {
+        return Err(Error::new(
+            MPI_ERR_REQUEST,
+            "request is MPI_REQUEST_NULL, which cannot be started; make a persistent request first",
+        ));
+    };
+    raise_on(call, held);
+    held.start(call.process())
 }
 
 /// MPI_Startall.
-pub fn startall(call: &Call, count: i64, array_of_requests: &mut Requests) -> Result<()> {
-    let _ = (count, array_of_requests);
-    Err(call.missing())
+pub fn startall(call: &Call, _count: i64, requests: &mut Requests) -> Result<()> {
+    for index in 0..requests.len() {
+        let Some(held) = requests.get(index) else {
+            return Err(Error::new(
+                MPI_ERR_REQUEST,
+                format!(
+                    "array_of_requests[{index}] is MPI_REQUEST_NULL, which cannot be started; make a persistent request first"
+                ),
+            ));
+        };
+        raise_on(call, held);
+        held.start(call.process()).map_err(|error| {
+            Error::new(error.class(), format!("array_of_requests[{index}]: {}", error.message()))
+        })?;
+    }
+    Ok(())
 }
 
-/// MPI_Status_get_error.
-pub fn status_get_error(call: &Call, status: &StatusRecord, error: Out<i32>) -> Result<()> {
-    let _ = (status, error);
-    Err(call.missing())
+/// The program's functions behind a generalized request.
+struct Callbacks {
+    query: callbacks::MPI_Grequest_query_function,
+    free: callbacks::MPI_Grequest_free_function,
+    cancel: callbacks::MPI_Grequest_cancel_function,
+    extra_state: usize,
 }
 
-/// MPI_Status_get_source.
-pub fn status_get_source(call: &Call, status: &StatusRecord, source: Out<i32>) -> Result<()> {
-    let _ = (status, source);
-    Err(call.missing())
+impl Callbacks {
+    fn extra_state(&self) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(self.extra_state)
+    }
 }
 
-/// MPI_Status_get_tag.
-pub fn status_get_tag(call: &Call, status: &StatusRecord, tag: Out<i32>) -> Result<()> {
-    let _ = (status, tag);
-    Err(call.missing())
+/// The error of a callback is the error of the call that made it be called.
+fn verdict(code: c_int, which: &str) -> Result<()> {
+    if code == MPI_SUCCESS {
+        return Ok(());
+    }
+    Err(Error::new(
+        code,
+        format!("the {which} function of the generalized request returned the error code {code}"),
+    ))
 }
 
-/// MPI_Status_set_cancelled.
-pub fn status_set_cancelled(call: &Call, status: &mut StatusRecord, flag: bool) -> Result<()> {
-    let _ = (status, flag);
-    Err(call.missing())
+impl GeneralizedCallbacks for Callbacks {
+    fn query(&self, status: &mut Status) -> Result<()> {
+        let mut record = StatusRecord::default();
+        record.fill(status.source, status.tag, status.bytes, status.cancelled);
+        // SAFETY: the program gave a function of this signature with MPI_Grequest_start.
+        let code = unsafe { (self.query)(self.extra_state(), &mut record) };
+        *status = Status {
+            source: record.source,
+            tag: record.tag,
+            error: record.error,
+            bytes: record.size_bytes(),
+            cancelled: record.cancelled(),
+        };
+        verdict(code, "query")
+    }
+
+    fn free(&self) -> Result<()> {
+        // SAFETY: as for `query`.
+        verdict(unsafe { (self.free)(self.extra_state()) }, "free")
+    }
+
+    fn cancel(&self, complete: bool) -> Result<()> {
+        // SAFETY: as for `query`.
+        verdict(unsafe { (self.cancel)(self.extra_state(), c_int::from(complete)) }, "cancel")
+    }
+}
+
+/// MPI_Grequest_start.
+pub fn grequest_start(
+    _call: &Call,
+    query_fn: Function<callbacks::MPI_Grequest_query_function>,
+    free_fn: Function<callbacks::MPI_Grequest_free_function>,
+    cancel_fn: Function<callbacks::MPI_Grequest_cancel_function>,
+    extra_state: usize,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let callbacks = Callbacks {
+        query: query_fn.required("query_fn")?,
+        free: free_fn.required("free_fn")?,
+        cancel: cancel_fn.required("cancel_fn")?,
+        extra_state,
+    };
+    request.set(Request::generalized(Box::new(callbacks)))
+}
+
+/// MPI_Grequest_complete.
+pub fn grequest_complete(call: &Call, request: &Arc<Request>) -> Result<()> {
+    request.complete_generalized(call.process())
+}
+
+/// MPI_Get_count.
+pub fn get_count(_call: &Call, status: &StatusRecord, datatype: &Arc<Datatype>, count: IntOut) -> Result<()> {
+    let size = datatype.layout().size();
+    let bytes = status.size_bytes();
+    count.set(match (bytes, size) {
+        (0, _) => 0,
+        (_, 0) => i64::from(MPI_UNDEFINED),
+        _ if bytes % size == 0 => (bytes / size) as i64,
+        _ => i64::from(MPI_UNDEFINED),
+    });
+    Ok(())
+}
+
+/// How many basic elements of a datatype were received.
+fn elements(status: &StatusRecord, datatype: &Datatype) -> i64 {
+    match datatype.layout().signature().elements_in(status.size_bytes()) {
+        (elements, 0) => elements as i64,
+        _ => i64::from(MPI_UNDEFINED),
+    }
+}
+
+/// MPI_Get_elements.
+pub fn get_elements(
+    _call: &Call,
+    status: &StatusRecord,
+    datatype: &Arc<Datatype>,
+    count: IntOut,
+) -> Result<()> {
+    count.set(elements(status, datatype));
+    Ok(())
+}
+
+/// MPI_Get_elements_x.
+pub fn get_elements_x(
+    _call: &Call,
+    status: &StatusRecord,
+    datatype: &Arc<Datatype>,
+    count: Out<i64>,
+) -> Result<()> {
+    count.set(elements(status, datatype));
+    Ok(())
+}
+
+/// The bytes that the first `count` basic elements of a datatype have.
+fn bytes_of_elements(datatype: &Datatype, count: u64) -> u64 {
+    let signature = datatype.layout().signature();
+    let (elements, bytes) = (signature.elements(), signature.bytes());
+    if elements == 0 {
+        return 0;
+    }
+    let rest = count % elements;
+    // The number of elements grows with the bytes: the fewest bytes that hold them.
+    let (mut low, mut high) = (0, bytes);
+    while low < high {
+        let middle = low.midpoint(high);
+        if signature.elements_in(middle).0 >= rest { high = middle } else { low = middle + 1 }
+    }
+    count / elements * bytes + low
 }
 
 /// MPI_Status_set_elements.
 pub fn status_set_elements(
-    call: &Call,
+    _call: &Call,
     status: &mut StatusRecord,
     datatype: &Arc<Datatype>,
     count: i64,
 ) -> Result<()> {
-    let _ = (status, datatype, count);
-    Err(call.missing())
+    status.set_size_bytes(bytes_of_elements(datatype, count as u64));
+    Ok(())
 }
 
 /// MPI_Status_set_elements_x.
@@ -164,116 +546,53 @@ pub fn status_set_elements_x(
     datatype: &Arc<Datatype>,
     count: i64,
 ) -> Result<()> {
-    let _ = (status, datatype, count);
-    Err(call.missing())
+    status_set_elements(call, status, datatype, count)
 }
 
-/// MPI_Status_set_error.
-pub fn status_set_error(call: &Call, status: &mut StatusRecord, error: i32) -> Result<()> {
-    let _ = (status, error);
-    Err(call.missing())
-}
-
-/// MPI_Status_set_source.
-pub fn status_set_source(call: &Call, status: &mut StatusRecord, source: i32) -> Result<()> {
-    let _ = (status, source);
-    Err(call.missing())
-}
-
-/// MPI_Status_set_tag.
-pub fn status_set_tag(call: &Call, status: &mut StatusRecord, tag: i32) -> Result<()> {
-    let _ = (status, tag);
-    Err(call.missing())
-}
-
-/// MPI_Test.
-pub fn test(call: &Call, request: &mut RequestInOut, flag: Out<bool>, status: StatusOut) -> Result<()> {
-    let _ = (request, flag, status);
-    Err(call.missing())
+/// MPI_Status_set_cancelled.
+pub fn status_set_cancelled(_call: &Call, status: &mut StatusRecord, flag: bool) -> Result<()> {
+    status.set_cancelled(flag);
+    Ok(())
 }
 
 /// MPI_Test_cancelled.
-pub fn test_cancelled(call: &Call, status: &StatusRecord, flag: Out<bool>) -> Result<()> {
-    let _ = (status, flag);
-    Err(call.missing())
+pub fn test_cancelled(_call: &Call, status: &StatusRecord, flag: Out<bool>) -> Result<()> {
+    flag.set(status.cancelled());
+    Ok(())
 }
 
-/// MPI_Testall.
-pub fn testall(
-    call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
-    flag: Out<bool>,
-    array_of_statuses: StatusesOut,
-) -> Result<()> {
-    let _ = (count, array_of_requests, flag, array_of_statuses);
-    Err(call.missing())
+/// MPI_Status_get_source.
+pub fn status_get_source(_call: &Call, status: &StatusRecord, source: Out<i32>) -> Result<()> {
+    source.set(status.source);
+    Ok(())
 }
 
-/// MPI_Testany.
-pub fn testany(
-    call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
-    indx: Out<i32>,
-    flag: Out<bool>,
-    status: StatusOut,
-) -> Result<()> {
-    let _ = (count, array_of_requests, indx, flag, status);
-    Err(call.missing())
+/// MPI_Status_get_tag.
+pub fn status_get_tag(_call: &Call, status: &StatusRecord, tag: Out<i32>) -> Result<()> {
+    tag.set(status.tag);
+    Ok(())
 }
 
-/// MPI_Testsome.
-pub fn testsome(
-    call: &Call,
-    incount: i64,
-    array_of_requests: &mut Requests,
-    outcount: Out<i32>,
-    array_of_indices: &mut OutSlice<'_, i32>,
-    array_of_statuses: StatusesOut,
-) -> Result<()> {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    Err(call.missing())
+/// MPI_Status_get_error.
+pub fn status_get_error(_call: &Call, status: &StatusRecord, error: Out<i32>) -> Result<()> {
+    error.set(status.error);
+    Ok(())
 }
 
-/// MPI_Wait.
-pub fn wait(call: &Call, request: &mut RequestInOut, status: StatusOut) -> Result<()> {
-    let _ = (request, status);
-    Err(call.missing())
+/// MPI_Status_set_source.
+pub fn status_set_source(_call: &Call, status: &mut StatusRecord, source: i32) -> Result<()> {
+    status.source = source;
+    Ok(())
 }
 
-/// MPI_Waitall.
-pub fn waitall(
-    call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
-    array_of_statuses: StatusesOut,
-) -> Result<()> {
-    let _ = (count, array_of_requests, array_of_statuses);
-    Err(call.missing())
+/// MPI_Status_set_tag.
+pub fn status_set_tag(_call: &Call, status: &mut StatusRecord, tag: i32) -> Result<()> {
+    status.tag = tag;
+    Ok(())
 }
 
-/// MPI_Waitany.
-pub fn waitany(
-    call: &Call,
-    count: i64,
-    array_of_requests: &mut Requests,
-    indx: Out<i32>,
-    status: StatusOut,
-) -> Result<()> {
-    let _ = (count, array_of_requests, indx, status);
-    Err(call.missing())
-}
-
-/// MPI_Waitsome.
-pub fn waitsome(
-    call: &Call,
-    incount: i64,
-    array_of_requests: &mut Requests,
-    outcount: Out<i32>,
-    array_of_indices: &mut OutSlice<'_, i32>,
-    array_of_statuses: StatusesOut,
-) -> Result<()> {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    Err(call.missing())
+/// MPI_Status_set_error.
+pub fn status_set_error(_call: &Call, status: &mut StatusRecord, error: i32) -> Result<()> {
+    status.error = error;
+    Ok(())
 }
