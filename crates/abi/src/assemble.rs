@@ -39,10 +39,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
         thread_level,
         capabilities: Capabilities::default(),
         direct_threshold,
-        collectives: CollectiveSettings {
-            cores: membership.local_cpus as u32,
-            ..CollectiveSettings::default()
-        },
+        collectives: CollectiveSettings { overrides: overrides()?, cores: membership.local_cpus as u32 },
         launcher: Box::new(Launcher(membership)),
     };
     Ok(Process::new(interface, settings))
