@@ -346,10 +346,22 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
             };
             writeln!(text, "    {code}")?;
         } else {
+            // A bad handle is told first. (An info argument may be the null handle.)
+            let mut handles = String::new();
+            for parameter in &procedure.params {
+                match class_of(&parameter.c) {
+                    Some(class) if class != "Info" && bare(&parameter.c) == parameter.c => {
+                        writeln!(handles, "        handles::get::<{class}>({0}, \"{0}\")?;", parameter.name)?;
+                    }
+                    _ => {}
+                }
+            }
             writeln!(
                 text,
-                "    let call = Call::{enter}(\"{name}\");\n    let error = call.missing();\n    call.{raise}"
+                "    let call = Call::{enter}(\"{name}\");\n    let result = (|| -> Result<()> {{"
             )?;
+            writeln!(text, "{handles}        Err(call.missing())\n    }})();\n    match result {{")?;
+            writeln!(text, "        Ok(()) => MPI_SUCCESS,\n        Err(error) => call.{raise},\n    }}")?;
         }
         return Ok(text);
     };

@@ -12,8 +12,13 @@ use std::ffi::{c_char, c_int, c_void};
 unsafe extern "C" fn file_close(fh: *mut usize) -> c_int {
     let _ = (fh);
     let call = Call::enter("MPI_File_close");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -28,8 +33,13 @@ pub unsafe extern "C" fn PMPI_File_close(fh: *mut usize) -> c_int {
 unsafe extern "C" fn file_delete(filename: *const c_char, info: usize) -> c_int {
     let _ = (filename, info);
     let call = Call::enter("MPI_File_delete");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -44,8 +54,14 @@ pub unsafe extern "C" fn PMPI_File_delete(filename: *const c_char, info: usize) 
 unsafe extern "C" fn file_get_amode(fh: usize, amode: *mut c_int) -> c_int {
     let _ = (fh, amode);
     let call = Call::enter("MPI_File_get_amode");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -60,8 +76,14 @@ pub unsafe extern "C" fn PMPI_File_get_amode(fh: usize, amode: *mut c_int) -> c_
 unsafe extern "C" fn file_get_atomicity(fh: usize, flag: *mut c_int) -> c_int {
     let _ = (fh, flag);
     let call = Call::enter("MPI_File_get_atomicity");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -76,8 +98,14 @@ pub unsafe extern "C" fn PMPI_File_get_atomicity(fh: usize, flag: *mut c_int) ->
 unsafe extern "C" fn file_get_byte_offset(fh: usize, offset: i64, disp: *mut i64) -> c_int {
     let _ = (fh, offset, disp);
     let call = Call::enter("MPI_File_get_byte_offset");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -92,8 +120,14 @@ pub unsafe extern "C" fn PMPI_File_get_byte_offset(fh: usize, offset: i64, disp:
 unsafe extern "C" fn file_get_group(fh: usize, group: *mut usize) -> c_int {
     let _ = (fh, group);
     let call = Call::enter("MPI_File_get_group");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -108,8 +142,14 @@ pub unsafe extern "C" fn PMPI_File_get_group(fh: usize, group: *mut usize) -> c_
 unsafe extern "C" fn file_get_info(fh: usize, info_used: *mut usize) -> c_int {
     let _ = (fh, info_used);
     let call = Call::enter("MPI_File_get_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -124,8 +164,14 @@ pub unsafe extern "C" fn PMPI_File_get_info(fh: usize, info_used: *mut usize) ->
 unsafe extern "C" fn file_get_position(fh: usize, offset: *mut i64) -> c_int {
     let _ = (fh, offset);
     let call = Call::enter("MPI_File_get_position");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -140,8 +186,14 @@ pub unsafe extern "C" fn PMPI_File_get_position(fh: usize, offset: *mut i64) -> 
 unsafe extern "C" fn file_get_position_shared(fh: usize, offset: *mut i64) -> c_int {
     let _ = (fh, offset);
     let call = Call::enter("MPI_File_get_position_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -156,8 +208,14 @@ pub unsafe extern "C" fn PMPI_File_get_position_shared(fh: usize, offset: *mut i
 unsafe extern "C" fn file_get_size(fh: usize, size: *mut i64) -> c_int {
     let _ = (fh, size);
     let call = Call::enter("MPI_File_get_size");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -172,8 +230,15 @@ pub unsafe extern "C" fn PMPI_File_get_size(fh: usize, size: *mut i64) -> c_int 
 unsafe extern "C" fn file_get_type_extent(fh: usize, datatype: usize, extent: *mut i64) -> c_int {
     let _ = (fh, datatype, extent);
     let call = Call::enter("MPI_File_get_type_extent");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -188,8 +253,15 @@ pub unsafe extern "C" fn PMPI_File_get_type_extent(fh: usize, datatype: usize, e
 unsafe extern "C" fn file_get_type_extent_c(fh: usize, datatype: usize, extent: *mut i64) -> c_int {
     let _ = (fh, datatype, extent);
     let call = Call::enter("MPI_File_get_type_extent_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -204,8 +276,14 @@ pub unsafe extern "C" fn PMPI_File_get_type_extent_c(fh: usize, datatype: usize,
 unsafe extern "C" fn file_get_view(fh: usize, disp: *mut i64, etype: *mut usize, filetype: *mut usize, datarep: *mut c_char) -> c_int {
     let _ = (fh, disp, etype, filetype, datarep);
     let call = Call::enter("MPI_File_get_view");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -220,8 +298,15 @@ pub unsafe extern "C" fn PMPI_File_get_view(fh: usize, disp: *mut i64, etype: *m
 unsafe extern "C" fn file_iread(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -236,8 +321,15 @@ pub unsafe extern "C" fn PMPI_File_iread(fh: usize, buf: *mut c_void, count: c_i
 unsafe extern "C" fn file_iread_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -252,8 +344,15 @@ pub unsafe extern "C" fn PMPI_File_iread_c(fh: usize, buf: *mut c_void, count: i
 unsafe extern "C" fn file_iread_all(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -268,8 +367,15 @@ pub unsafe extern "C" fn PMPI_File_iread_all(fh: usize, buf: *mut c_void, count:
 unsafe extern "C" fn file_iread_all_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -284,8 +390,15 @@ pub unsafe extern "C" fn PMPI_File_iread_all_c(fh: usize, buf: *mut c_void, coun
 unsafe extern "C" fn file_iread_at(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_at");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -300,8 +413,15 @@ pub unsafe extern "C" fn PMPI_File_iread_at(fh: usize, offset: i64, buf: *mut c_
 unsafe extern "C" fn file_iread_at_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_at_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -316,8 +436,15 @@ pub unsafe extern "C" fn PMPI_File_iread_at_c(fh: usize, offset: i64, buf: *mut 
 unsafe extern "C" fn file_iread_at_all(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_at_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -332,8 +459,15 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all(fh: usize, offset: i64, buf: *mu
 unsafe extern "C" fn file_iread_at_all_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_at_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -348,8 +482,15 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all_c(fh: usize, offset: i64, buf: *
 unsafe extern "C" fn file_iread_shared(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -364,8 +505,15 @@ pub unsafe extern "C" fn PMPI_File_iread_shared(fh: usize, buf: *mut c_void, cou
 unsafe extern "C" fn file_iread_shared_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iread_shared_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -380,8 +528,15 @@ pub unsafe extern "C" fn PMPI_File_iread_shared_c(fh: usize, buf: *mut c_void, c
 unsafe extern "C" fn file_iwrite(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -396,8 +551,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite(fh: usize, buf: *const c_void, count: 
 unsafe extern "C" fn file_iwrite_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -412,8 +574,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_c(fh: usize, buf: *const c_void, count
 unsafe extern "C" fn file_iwrite_all(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -428,8 +597,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all(fh: usize, buf: *const c_void, cou
 unsafe extern "C" fn file_iwrite_all_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -444,8 +620,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all_c(fh: usize, buf: *const c_void, c
 unsafe extern "C" fn file_iwrite_at(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_at");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -460,8 +643,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at(fh: usize, offset: i64, buf: *const
 unsafe extern "C" fn file_iwrite_at_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_at_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -476,8 +666,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_c(fh: usize, offset: i64, buf: *con
 unsafe extern "C" fn file_iwrite_at_all(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_at_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -492,8 +689,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all(fh: usize, offset: i64, buf: *c
 unsafe extern "C" fn file_iwrite_at_all_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_at_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -508,8 +712,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(fh: usize, offset: i64, buf: 
 unsafe extern "C" fn file_iwrite_shared(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -524,8 +735,15 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared(fh: usize, buf: *const c_void, 
 unsafe extern "C" fn file_iwrite_shared_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
     let _ = (fh, buf, count, datatype, request);
     let call = Call::enter("MPI_File_iwrite_shared_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -541,8 +759,14 @@ unsafe extern "C" fn file_open(comm: usize, filename: *const c_char, amode: c_in
     let handler = comm;
     let _ = (comm, filename, amode, info, fh);
     let call = Call::enter("MPI_File_open");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -557,8 +781,14 @@ pub unsafe extern "C" fn PMPI_File_open(comm: usize, filename: *const c_char, am
 unsafe extern "C" fn file_preallocate(fh: usize, size: i64) -> c_int {
     let _ = (fh, size);
     let call = Call::enter("MPI_File_preallocate");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -573,8 +803,15 @@ pub unsafe extern "C" fn PMPI_File_preallocate(fh: usize, size: i64) -> c_int {
 unsafe extern "C" fn file_read(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -589,8 +826,15 @@ pub unsafe extern "C" fn PMPI_File_read(fh: usize, buf: *mut c_void, count: c_in
 unsafe extern "C" fn file_read_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -605,8 +849,15 @@ pub unsafe extern "C" fn PMPI_File_read_c(fh: usize, buf: *mut c_void, count: i6
 unsafe extern "C" fn file_read_all(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -621,8 +872,15 @@ pub unsafe extern "C" fn PMPI_File_read_all(fh: usize, buf: *mut c_void, count: 
 unsafe extern "C" fn file_read_all_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -637,8 +895,15 @@ pub unsafe extern "C" fn PMPI_File_read_all_c(fh: usize, buf: *mut c_void, count
 unsafe extern "C" fn file_read_all_begin(fh: usize, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_read_all_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -653,8 +918,15 @@ pub unsafe extern "C" fn PMPI_File_read_all_begin(fh: usize, buf: *mut c_void, c
 unsafe extern "C" fn file_read_all_begin_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_read_all_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -669,8 +941,14 @@ pub unsafe extern "C" fn PMPI_File_read_all_begin_c(fh: usize, buf: *mut c_void,
 unsafe extern "C" fn file_read_all_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_read_all_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -685,8 +963,15 @@ pub unsafe extern "C" fn PMPI_File_read_all_end(fh: usize, buf: *mut c_void, sta
 unsafe extern "C" fn file_read_at(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_at");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -701,8 +986,15 @@ pub unsafe extern "C" fn PMPI_File_read_at(fh: usize, offset: i64, buf: *mut c_v
 unsafe extern "C" fn file_read_at_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_at_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -717,8 +1009,15 @@ pub unsafe extern "C" fn PMPI_File_read_at_c(fh: usize, offset: i64, buf: *mut c
 unsafe extern "C" fn file_read_at_all(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_at_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -733,8 +1032,15 @@ pub unsafe extern "C" fn PMPI_File_read_at_all(fh: usize, offset: i64, buf: *mut
 unsafe extern "C" fn file_read_at_all_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_at_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -749,8 +1055,15 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_c(fh: usize, offset: i64, buf: *m
 unsafe extern "C" fn file_read_at_all_begin(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype);
     let call = Call::enter("MPI_File_read_at_all_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -765,8 +1078,15 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_begin(fh: usize, offset: i64, buf
 unsafe extern "C" fn file_read_at_all_begin_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype);
     let call = Call::enter("MPI_File_read_at_all_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -781,8 +1101,14 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_begin_c(fh: usize, offset: i64, b
 unsafe extern "C" fn file_read_at_all_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_read_at_all_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -797,8 +1123,15 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_end(fh: usize, buf: *mut c_void, 
 unsafe extern "C" fn file_read_ordered(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_ordered");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -813,8 +1146,15 @@ pub unsafe extern "C" fn PMPI_File_read_ordered(fh: usize, buf: *mut c_void, cou
 unsafe extern "C" fn file_read_ordered_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_ordered_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -829,8 +1169,15 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_c(fh: usize, buf: *mut c_void, c
 unsafe extern "C" fn file_read_ordered_begin(fh: usize, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_read_ordered_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -845,8 +1192,15 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_begin(fh: usize, buf: *mut c_voi
 unsafe extern "C" fn file_read_ordered_begin_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_read_ordered_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -861,8 +1215,14 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_begin_c(fh: usize, buf: *mut c_v
 unsafe extern "C" fn file_read_ordered_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_read_ordered_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -877,8 +1237,15 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_end(fh: usize, buf: *mut c_void,
 unsafe extern "C" fn file_read_shared(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -893,8 +1260,15 @@ pub unsafe extern "C" fn PMPI_File_read_shared(fh: usize, buf: *mut c_void, coun
 unsafe extern "C" fn file_read_shared_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_read_shared_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -909,8 +1283,14 @@ pub unsafe extern "C" fn PMPI_File_read_shared_c(fh: usize, buf: *mut c_void, co
 unsafe extern "C" fn file_seek(fh: usize, offset: i64, whence: c_int) -> c_int {
     let _ = (fh, offset, whence);
     let call = Call::enter("MPI_File_seek");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -925,8 +1305,14 @@ pub unsafe extern "C" fn PMPI_File_seek(fh: usize, offset: i64, whence: c_int) -
 unsafe extern "C" fn file_seek_shared(fh: usize, offset: i64, whence: c_int) -> c_int {
     let _ = (fh, offset, whence);
     let call = Call::enter("MPI_File_seek_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -941,8 +1327,14 @@ pub unsafe extern "C" fn PMPI_File_seek_shared(fh: usize, offset: i64, whence: c
 unsafe extern "C" fn file_set_atomicity(fh: usize, flag: c_int) -> c_int {
     let _ = (fh, flag);
     let call = Call::enter("MPI_File_set_atomicity");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -957,8 +1349,14 @@ pub unsafe extern "C" fn PMPI_File_set_atomicity(fh: usize, flag: c_int) -> c_in
 unsafe extern "C" fn file_set_info(fh: usize, info: usize) -> c_int {
     let _ = (fh, info);
     let call = Call::enter("MPI_File_set_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -973,8 +1371,14 @@ pub unsafe extern "C" fn PMPI_File_set_info(fh: usize, info: usize) -> c_int {
 unsafe extern "C" fn file_set_size(fh: usize, size: i64) -> c_int {
     let _ = (fh, size);
     let call = Call::enter("MPI_File_set_size");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -989,8 +1393,16 @@ pub unsafe extern "C" fn PMPI_File_set_size(fh: usize, size: i64) -> c_int {
 unsafe extern "C" fn file_set_view(fh: usize, disp: i64, etype: usize, filetype: usize, datarep: *const c_char, info: usize) -> c_int {
     let _ = (fh, disp, etype, filetype, datarep, info);
     let call = Call::enter("MPI_File_set_view");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(etype, "etype")?;
+        handles::get::<Datatype>(filetype, "filetype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1005,8 +1417,14 @@ pub unsafe extern "C" fn PMPI_File_set_view(fh: usize, disp: i64, etype: usize, 
 unsafe extern "C" fn file_sync(fh: usize) -> c_int {
     let _ = (fh);
     let call = Call::enter("MPI_File_sync");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1021,8 +1439,15 @@ pub unsafe extern "C" fn PMPI_File_sync(fh: usize) -> c_int {
 unsafe extern "C" fn file_write(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1037,8 +1462,15 @@ pub unsafe extern "C" fn PMPI_File_write(fh: usize, buf: *const c_void, count: c
 unsafe extern "C" fn file_write_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1053,8 +1485,15 @@ pub unsafe extern "C" fn PMPI_File_write_c(fh: usize, buf: *const c_void, count:
 unsafe extern "C" fn file_write_all(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1069,8 +1508,15 @@ pub unsafe extern "C" fn PMPI_File_write_all(fh: usize, buf: *const c_void, coun
 unsafe extern "C" fn file_write_all_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1085,8 +1531,15 @@ pub unsafe extern "C" fn PMPI_File_write_all_c(fh: usize, buf: *const c_void, co
 unsafe extern "C" fn file_write_all_begin(fh: usize, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_write_all_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1101,8 +1554,15 @@ pub unsafe extern "C" fn PMPI_File_write_all_begin(fh: usize, buf: *const c_void
 unsafe extern "C" fn file_write_all_begin_c(fh: usize, buf: *const c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_write_all_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1117,8 +1577,14 @@ pub unsafe extern "C" fn PMPI_File_write_all_begin_c(fh: usize, buf: *const c_vo
 unsafe extern "C" fn file_write_all_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_write_all_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1133,8 +1599,15 @@ pub unsafe extern "C" fn PMPI_File_write_all_end(fh: usize, buf: *const c_void, 
 unsafe extern "C" fn file_write_at(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_at");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1149,8 +1622,15 @@ pub unsafe extern "C" fn PMPI_File_write_at(fh: usize, offset: i64, buf: *const 
 unsafe extern "C" fn file_write_at_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_at_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1165,8 +1645,15 @@ pub unsafe extern "C" fn PMPI_File_write_at_c(fh: usize, offset: i64, buf: *cons
 unsafe extern "C" fn file_write_at_all(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_at_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1181,8 +1668,15 @@ pub unsafe extern "C" fn PMPI_File_write_at_all(fh: usize, offset: i64, buf: *co
 unsafe extern "C" fn file_write_at_all_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, offset, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_at_all_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1197,8 +1691,15 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_c(fh: usize, offset: i64, buf: *
 unsafe extern "C" fn file_write_at_all_begin(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype);
     let call = Call::enter("MPI_File_write_at_all_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1213,8 +1714,15 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_begin(fh: usize, offset: i64, bu
 unsafe extern "C" fn file_write_at_all_begin_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, offset, buf, count, datatype);
     let call = Call::enter("MPI_File_write_at_all_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1229,8 +1737,14 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_begin_c(fh: usize, offset: i64, 
 unsafe extern "C" fn file_write_at_all_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_write_at_all_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1245,8 +1759,15 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_end(fh: usize, buf: *const c_voi
 unsafe extern "C" fn file_write_ordered(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_ordered");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1261,8 +1782,15 @@ pub unsafe extern "C" fn PMPI_File_write_ordered(fh: usize, buf: *const c_void, 
 unsafe extern "C" fn file_write_ordered_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_ordered_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1277,8 +1805,15 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_c(fh: usize, buf: *const c_void
 unsafe extern "C" fn file_write_ordered_begin(fh: usize, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_write_ordered_begin");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1293,8 +1828,15 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_begin(fh: usize, buf: *const c_
 unsafe extern "C" fn file_write_ordered_begin_c(fh: usize, buf: *const c_void, count: i64, datatype: usize) -> c_int {
     let _ = (fh, buf, count, datatype);
     let call = Call::enter("MPI_File_write_ordered_begin_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1309,8 +1851,14 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_begin_c(fh: usize, buf: *const 
 unsafe extern "C" fn file_write_ordered_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, status);
     let call = Call::enter("MPI_File_write_ordered_end");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1325,8 +1873,15 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_end(fh: usize, buf: *const c_vo
 unsafe extern "C" fn file_write_shared(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_shared");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1341,8 +1896,15 @@ pub unsafe extern "C" fn PMPI_File_write_shared(fh: usize, buf: *const c_void, c
 unsafe extern "C" fn file_write_shared_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     let _ = (fh, buf, count, datatype, status);
     let call = Call::enter("MPI_File_write_shared_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<File>(fh, "fh")?;
+        handles::get::<Datatype>(datatype, "datatype")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]

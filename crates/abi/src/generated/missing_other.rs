@@ -12,8 +12,17 @@ use std::ffi::{c_char, c_int, c_void};
 unsafe extern "C" fn accumulate(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, op: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
     let call = Call::enter("MPI_Accumulate");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -28,8 +37,17 @@ pub unsafe extern "C" fn PMPI_Accumulate(origin_addr: *const c_void, origin_coun
 unsafe extern "C" fn accumulate_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, op: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
     let call = Call::enter("MPI_Accumulate_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -45,8 +63,16 @@ unsafe extern "C" fn allgather_init(sendbuf: *const c_void, sendcount: c_int, se
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Allgather_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -62,8 +88,16 @@ unsafe extern "C" fn allgather_init_c(sendbuf: *const c_void, sendcount: i64, se
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Allgather_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -79,8 +113,16 @@ unsafe extern "C" fn allgatherv_init(sendbuf: *const c_void, sendcount: c_int, s
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
     let call = Call::enter("MPI_Allgatherv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -96,8 +138,16 @@ unsafe extern "C" fn allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, s
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
     let call = Call::enter("MPI_Allgatherv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -113,8 +163,16 @@ unsafe extern "C" fn allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Allreduce_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -130,8 +188,16 @@ unsafe extern "C" fn allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_vo
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Allreduce_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -147,8 +213,16 @@ unsafe extern "C" fn alltoall_init(sendbuf: *const c_void, sendcount: c_int, sen
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Alltoall_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -164,8 +238,16 @@ unsafe extern "C" fn alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sen
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Alltoall_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -181,8 +263,16 @@ unsafe extern "C" fn alltoallv_init(sendbuf: *const c_void, sendcounts: *const c
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
     let call = Call::enter("MPI_Alltoallv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -198,8 +288,16 @@ unsafe extern "C" fn alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
     let call = Call::enter("MPI_Alltoallv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -215,8 +313,14 @@ unsafe extern "C" fn alltoallw_init(sendbuf: *const c_void, sendcounts: *const c
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
     let call = Call::enter("MPI_Alltoallw_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -232,8 +336,14 @@ unsafe extern "C" fn alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
     let call = Call::enter("MPI_Alltoallw_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -249,8 +359,14 @@ unsafe extern "C" fn barrier_init(comm: usize, info: usize, request: *mut usize)
     let handler = comm;
     let _ = (comm, info, request);
     let call = Call::enter("MPI_Barrier_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -266,8 +382,15 @@ unsafe extern "C" fn bcast_init(buffer: *mut c_void, count: c_int, datatype: usi
     let handler = comm;
     let _ = (buffer, count, datatype, root, comm, info, request);
     let call = Call::enter("MPI_Bcast_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -283,8 +406,15 @@ unsafe extern "C" fn bcast_init_c(buffer: *mut c_void, count: i64, datatype: usi
     let handler = comm;
     let _ = (buffer, count, datatype, root, comm, info, request);
     let call = Call::enter("MPI_Bcast_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -300,8 +430,14 @@ unsafe extern "C" fn cart_coords(comm: usize, rank: c_int, maxdims: c_int, coord
     let handler = comm;
     let _ = (comm, rank, maxdims, coords);
     let call = Call::enter("MPI_Cart_coords");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -317,8 +453,14 @@ unsafe extern "C" fn cart_create(comm_old: usize, ndims: c_int, dims: *const c_i
     let handler = comm_old;
     let _ = (comm_old, ndims, dims, periods, reorder, comm_cart);
     let call = Call::enter("MPI_Cart_create");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm_old, "comm_old")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -334,8 +476,14 @@ unsafe extern "C" fn cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, per
     let handler = comm;
     let _ = (comm, maxdims, dims, periods, coords);
     let call = Call::enter("MPI_Cart_get");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -351,8 +499,14 @@ unsafe extern "C" fn cart_map(comm: usize, ndims: c_int, dims: *const c_int, per
     let handler = comm;
     let _ = (comm, ndims, dims, periods, newrank);
     let call = Call::enter("MPI_Cart_map");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -368,8 +522,14 @@ unsafe extern "C" fn cart_rank(comm: usize, coords: *const c_int, rank: *mut c_i
     let handler = comm;
     let _ = (comm, coords, rank);
     let call = Call::enter("MPI_Cart_rank");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -385,8 +545,14 @@ unsafe extern "C" fn cart_shift(comm: usize, direction: c_int, disp: c_int, rank
     let handler = comm;
     let _ = (comm, direction, disp, rank_source, rank_dest);
     let call = Call::enter("MPI_Cart_shift");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -402,8 +568,14 @@ unsafe extern "C" fn cart_sub(comm: usize, remain_dims: *const c_int, newcomm: *
     let handler = comm;
     let _ = (comm, remain_dims, newcomm);
     let call = Call::enter("MPI_Cart_sub");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -419,8 +591,14 @@ unsafe extern "C" fn cartdim_get(comm: usize, ndims: *mut c_int) -> c_int {
     let handler = comm;
     let _ = (comm, ndims);
     let call = Call::enter("MPI_Cartdim_get");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -435,8 +613,13 @@ pub unsafe extern "C" fn PMPI_Cartdim_get(comm: usize, ndims: *mut c_int) -> c_i
 unsafe extern "C" fn close_port(port_name: *const c_char) -> c_int {
     let _ = (port_name);
     let call = Call::enter("MPI_Close_port");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -452,8 +635,14 @@ unsafe extern "C" fn comm_accept(port_name: *const c_char, info: usize, root: c_
     let handler = comm;
     let _ = (port_name, info, root, comm, newcomm);
     let call = Call::enter("MPI_Comm_accept");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -469,8 +658,14 @@ unsafe extern "C" fn comm_connect(port_name: *const c_char, info: usize, root: c
     let handler = comm;
     let _ = (port_name, info, root, comm, newcomm);
     let call = Call::enter("MPI_Comm_connect");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -485,8 +680,13 @@ pub unsafe extern "C" fn PMPI_Comm_connect(port_name: *const c_char, info: usize
 unsafe extern "C" fn comm_join(fd: c_int, intercomm: *mut usize) -> c_int {
     let _ = (fd, intercomm);
     let call = Call::enter("MPI_Comm_join");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -502,8 +702,14 @@ unsafe extern "C" fn comm_spawn(command: *const c_char, argv: *mut c_void, maxpr
     let handler = comm;
     let _ = (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
     let call = Call::enter("MPI_Comm_spawn");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -519,8 +725,14 @@ unsafe extern "C" fn comm_spawn_multiple(count: c_int, array_of_commands: *mut c
     let handler = comm;
     let _ = (count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
     let call = Call::enter("MPI_Comm_spawn_multiple");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -535,8 +747,15 @@ pub unsafe extern "C" fn PMPI_Comm_spawn_multiple(count: c_int, array_of_command
 unsafe extern "C" fn compare_and_swap(origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void, datatype: usize, target_rank: c_int, target_disp: i64, win: usize) -> c_int {
     let _ = (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
     let call = Call::enter("MPI_Compare_and_swap");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -551,8 +770,13 @@ pub unsafe extern "C" fn PMPI_Compare_and_swap(origin_addr: *const c_void, compa
 unsafe extern "C" fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     let _ = (nnodes, ndims, dims);
     let call = Call::enter("MPI_Dims_create");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -568,8 +792,14 @@ unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *cons
     let handler = comm_old;
     let _ = (comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
     let call = Call::enter("MPI_Dist_graph_create");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm_old, "comm_old")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -585,8 +815,14 @@ unsafe extern "C" fn dist_graph_create_adjacent(comm_old: usize, indegree: c_int
     let handler = comm_old;
     let _ = (comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
     let call = Call::enter("MPI_Dist_graph_create_adjacent");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm_old, "comm_old")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -602,8 +838,14 @@ unsafe extern "C" fn dist_graph_neighbors(comm: usize, maxindegree: c_int, sourc
     let handler = comm;
     let _ = (comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
     let call = Call::enter("MPI_Dist_graph_neighbors");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -619,8 +861,14 @@ unsafe extern "C" fn dist_graph_neighbors_count(comm: usize, indegree: *mut c_in
     let handler = comm;
     let _ = (comm, indegree, outdegree, weighted);
     let call = Call::enter("MPI_Dist_graph_neighbors_count");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -636,8 +884,16 @@ unsafe extern "C" fn exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void, c
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Exscan_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -653,8 +909,16 @@ unsafe extern "C" fn exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Exscan_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -669,8 +933,16 @@ pub unsafe extern "C" fn PMPI_Exscan_init_c(sendbuf: *const c_void, recvbuf: *mu
 unsafe extern "C" fn fetch_and_op(origin_addr: *const c_void, result_addr: *mut c_void, datatype: usize, target_rank: c_int, target_disp: i64, op: usize, win: usize) -> c_int {
     let _ = (origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
     let call = Call::enter("MPI_Fetch_and_op");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -686,8 +958,16 @@ unsafe extern "C" fn gather_init(sendbuf: *const c_void, sendcount: c_int, sendt
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Gather_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -703,8 +983,16 @@ unsafe extern "C" fn gather_init_c(sendbuf: *const c_void, sendcount: i64, sendt
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Gather_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -720,8 +1008,16 @@ unsafe extern "C" fn gatherv_init(sendbuf: *const c_void, sendcount: c_int, send
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Gatherv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -737,8 +1033,16 @@ unsafe extern "C" fn gatherv_init_c(sendbuf: *const c_void, sendcount: i64, send
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Gatherv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -753,8 +1057,16 @@ pub unsafe extern "C" fn PMPI_Gatherv_init_c(sendbuf: *const c_void, sendcount: 
 unsafe extern "C" fn get(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
     let call = Call::enter("MPI_Get");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -769,8 +1081,16 @@ pub unsafe extern "C" fn PMPI_Get(origin_addr: *mut c_void, origin_count: c_int,
 unsafe extern "C" fn get_c(origin_addr: *mut c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
     let call = Call::enter("MPI_Get_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -785,8 +1105,18 @@ pub unsafe extern "C" fn PMPI_Get_c(origin_addr: *mut c_void, origin_count: i64,
 unsafe extern "C" fn get_accumulate(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, result_addr: *mut c_void, result_count: c_int, result_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, op: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
     let call = Call::enter("MPI_Get_accumulate");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(result_datatype, "result_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -801,8 +1131,18 @@ pub unsafe extern "C" fn PMPI_Get_accumulate(origin_addr: *const c_void, origin_
 unsafe extern "C" fn get_accumulate_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, result_addr: *mut c_void, result_count: i64, result_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, op: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
     let call = Call::enter("MPI_Get_accumulate_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(result_datatype, "result_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -818,8 +1158,14 @@ unsafe extern "C" fn graph_create(comm_old: usize, nnodes: c_int, indx: *const c
     let handler = comm_old;
     let _ = (comm_old, nnodes, indx, edges, reorder, comm_graph);
     let call = Call::enter("MPI_Graph_create");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm_old, "comm_old")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -835,8 +1181,14 @@ unsafe extern "C" fn graph_get(comm: usize, maxindex: c_int, maxedges: c_int, in
     let handler = comm;
     let _ = (comm, maxindex, maxedges, indx, edges);
     let call = Call::enter("MPI_Graph_get");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -852,8 +1204,14 @@ unsafe extern "C" fn graph_map(comm: usize, nnodes: c_int, indx: *const c_int, e
     let handler = comm;
     let _ = (comm, nnodes, indx, edges, newrank);
     let call = Call::enter("MPI_Graph_map");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -869,8 +1227,14 @@ unsafe extern "C" fn graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_i
     let handler = comm;
     let _ = (comm, rank, maxneighbors, neighbors);
     let call = Call::enter("MPI_Graph_neighbors");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -886,8 +1250,14 @@ unsafe extern "C" fn graph_neighbors_count(comm: usize, rank: c_int, nneighbors:
     let handler = comm;
     let _ = (comm, rank, nneighbors);
     let call = Call::enter("MPI_Graph_neighbors_count");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -903,8 +1273,14 @@ unsafe extern "C" fn graphdims_get(comm: usize, nnodes: *mut c_int, nedges: *mut
     let handler = comm;
     let _ = (comm, nnodes, nedges);
     let call = Call::enter("MPI_Graphdims_get");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -919,8 +1295,14 @@ pub unsafe extern "C" fn PMPI_Graphdims_get(comm: usize, nnodes: *mut c_int, ned
 unsafe extern "C" fn group_from_session_pset(session: usize, pset_name: *const c_char, newgroup: *mut usize) -> c_int {
     let _ = (session, pset_name, newgroup);
     let call = Call::enter("MPI_Group_from_session_pset");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -936,8 +1318,16 @@ unsafe extern "C" fn ineighbor_allgather(sendbuf: *const c_void, sendcount: c_in
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_allgather");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -953,8 +1343,16 @@ unsafe extern "C" fn ineighbor_allgather_c(sendbuf: *const c_void, sendcount: i6
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_allgather_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -970,8 +1368,16 @@ unsafe extern "C" fn ineighbor_allgatherv(sendbuf: *const c_void, sendcount: c_i
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_allgatherv");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -987,8 +1393,16 @@ unsafe extern "C" fn ineighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_allgatherv_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1004,8 +1418,16 @@ unsafe extern "C" fn ineighbor_alltoall(sendbuf: *const c_void, sendcount: c_int
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoall");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1021,8 +1443,16 @@ unsafe extern "C" fn ineighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoall_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1038,8 +1468,16 @@ unsafe extern "C" fn ineighbor_alltoallv(sendbuf: *const c_void, sendcounts: *co
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoallv");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1055,8 +1493,16 @@ unsafe extern "C" fn ineighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoallv_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1072,8 +1518,14 @@ unsafe extern "C" fn ineighbor_alltoallw(sendbuf: *const c_void, sendcounts: *co
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoallw");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1089,8 +1541,14 @@ unsafe extern "C" fn ineighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
     let call = Call::enter("MPI_Ineighbor_alltoallw_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1105,8 +1563,13 @@ pub unsafe extern "C" fn PMPI_Ineighbor_alltoallw_c(sendbuf: *const c_void, send
 unsafe extern "C" fn lookup_name(service_name: *const c_char, info: usize, port_name: *mut c_char) -> c_int {
     let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Lookup_name");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1122,8 +1585,16 @@ unsafe extern "C" fn neighbor_allgather(sendbuf: *const c_void, sendcount: c_int
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_allgather");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1139,8 +1610,16 @@ unsafe extern "C" fn neighbor_allgather_c(sendbuf: *const c_void, sendcount: i64
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_allgather_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1156,8 +1635,16 @@ unsafe extern "C" fn neighbor_allgather_init(sendbuf: *const c_void, sendcount: 
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_allgather_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1173,8 +1660,16 @@ unsafe extern "C" fn neighbor_allgather_init_c(sendbuf: *const c_void, sendcount
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_allgather_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1190,8 +1685,16 @@ unsafe extern "C" fn neighbor_allgatherv(sendbuf: *const c_void, sendcount: c_in
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_allgatherv");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1207,8 +1710,16 @@ unsafe extern "C" fn neighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i6
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_allgatherv_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1224,8 +1735,16 @@ unsafe extern "C" fn neighbor_allgatherv_init(sendbuf: *const c_void, sendcount:
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_allgatherv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1241,8 +1760,16 @@ unsafe extern "C" fn neighbor_allgatherv_init_c(sendbuf: *const c_void, sendcoun
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_allgatherv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1258,8 +1785,16 @@ unsafe extern "C" fn neighbor_alltoall(sendbuf: *const c_void, sendcount: c_int,
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_alltoall");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1275,8 +1810,16 @@ unsafe extern "C" fn neighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64,
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_alltoall_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1292,8 +1835,16 @@ unsafe extern "C" fn neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoall_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1309,8 +1860,16 @@ unsafe extern "C" fn neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount:
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoall_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1326,8 +1885,16 @@ unsafe extern "C" fn neighbor_alltoallv(sendbuf: *const c_void, sendcounts: *con
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_alltoallv");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1343,8 +1910,16 @@ unsafe extern "C" fn neighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *c
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     let call = Call::enter("MPI_Neighbor_alltoallv_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1360,8 +1935,16 @@ unsafe extern "C" fn neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts:
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoallv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1377,8 +1960,16 @@ unsafe extern "C" fn neighbor_alltoallv_init_c(sendbuf: *const c_void, sendcount
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoallv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1394,8 +1985,14 @@ unsafe extern "C" fn neighbor_alltoallw(sendbuf: *const c_void, sendcounts: *con
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     let call = Call::enter("MPI_Neighbor_alltoallw");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1411,8 +2008,14 @@ unsafe extern "C" fn neighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *c
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
     let call = Call::enter("MPI_Neighbor_alltoallw_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1428,8 +2031,14 @@ unsafe extern "C" fn neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts:
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoallw_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1445,8 +2054,14 @@ unsafe extern "C" fn neighbor_alltoallw_init_c(sendbuf: *const c_void, sendcount
     let handler = comm;
     let _ = (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
     let call = Call::enter("MPI_Neighbor_alltoallw_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1461,8 +2076,13 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(sendbuf: *const c_void, 
 unsafe extern "C" fn open_port(info: usize, port_name: *mut c_char) -> c_int {
     let _ = (info, port_name);
     let call = Call::enter("MPI_Open_port");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1477,8 +2097,14 @@ pub unsafe extern "C" fn PMPI_Open_port(info: usize, port_name: *mut c_char) -> 
 unsafe extern "C" fn parrived(request: usize, partition: c_int, flag: *mut c_int) -> c_int {
     let _ = (request, partition, flag);
     let call = Call::enter("MPI_Parrived");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Request>(request, "request")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1493,8 +2119,14 @@ pub unsafe extern "C" fn PMPI_Parrived(request: usize, partition: c_int, flag: *
 unsafe extern "C" fn pready(partition: c_int, request: usize) -> c_int {
     let _ = (partition, request);
     let call = Call::enter("MPI_Pready");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Request>(request, "request")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1509,8 +2141,14 @@ pub unsafe extern "C" fn PMPI_Pready(partition: c_int, request: usize) -> c_int 
 unsafe extern "C" fn pready_list(length: c_int, array_of_partitions: *const c_int, request: usize) -> c_int {
     let _ = (length, array_of_partitions, request);
     let call = Call::enter("MPI_Pready_list");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Request>(request, "request")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1525,8 +2163,14 @@ pub unsafe extern "C" fn PMPI_Pready_list(length: c_int, array_of_partitions: *c
 unsafe extern "C" fn pready_range(partition_low: c_int, partition_high: c_int, request: usize) -> c_int {
     let _ = (partition_low, partition_high, request);
     let call = Call::enter("MPI_Pready_range");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Request>(request, "request")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1542,8 +2186,15 @@ unsafe extern "C" fn precv_init(buf: *mut c_void, partitions: c_int, count: c_in
     let handler = comm;
     let _ = (buf, partitions, count, datatype, dest, tag, comm, info, request);
     let call = Call::enter("MPI_Precv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1559,8 +2210,15 @@ unsafe extern "C" fn precv_init_c(buf: *mut c_void, partitions: c_int, count: i6
     let handler = comm;
     let _ = (buf, partitions, count, datatype, dest, tag, comm, info, request);
     let call = Call::enter("MPI_Precv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1576,8 +2234,15 @@ unsafe extern "C" fn psend_init(buf: *const c_void, partitions: c_int, count: c_
     let handler = comm;
     let _ = (buf, partitions, count, datatype, dest, tag, comm, info, request);
     let call = Call::enter("MPI_Psend_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1593,8 +2258,15 @@ unsafe extern "C" fn psend_init_c(buf: *const c_void, partitions: c_int, count: 
     let handler = comm;
     let _ = (buf, partitions, count, datatype, dest, tag, comm, info, request);
     let call = Call::enter("MPI_Psend_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1609,8 +2281,13 @@ pub unsafe extern "C" fn PMPI_Psend_init_c(buf: *const c_void, partitions: c_int
 unsafe extern "C" fn publish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {
     let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Publish_name");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1625,8 +2302,16 @@ pub unsafe extern "C" fn PMPI_Publish_name(service_name: *const c_char, info: us
 unsafe extern "C" fn put(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
     let call = Call::enter("MPI_Put");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1641,8 +2326,16 @@ pub unsafe extern "C" fn PMPI_Put(origin_addr: *const c_void, origin_count: c_in
 unsafe extern "C" fn put_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, win: usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
     let call = Call::enter("MPI_Put_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1657,8 +2350,17 @@ pub unsafe extern "C" fn PMPI_Put_c(origin_addr: *const c_void, origin_count: i6
 unsafe extern "C" fn raccumulate(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, op: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
     let call = Call::enter("MPI_Raccumulate");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1673,8 +2375,17 @@ pub unsafe extern "C" fn PMPI_Raccumulate(origin_addr: *const c_void, origin_cou
 unsafe extern "C" fn raccumulate_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, op: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
     let call = Call::enter("MPI_Raccumulate_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1690,8 +2401,16 @@ unsafe extern "C" fn reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, c
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
     let call = Call::enter("MPI_Reduce_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1707,8 +2426,16 @@ unsafe extern "C" fn reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
     let call = Call::enter("MPI_Reduce_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1724,8 +2451,16 @@ unsafe extern "C" fn reduce_scatter_block_init(sendbuf: *const c_void, recvbuf: 
     let handler = comm;
     let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Reduce_scatter_block_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1741,8 +2476,16 @@ unsafe extern "C" fn reduce_scatter_block_init_c(sendbuf: *const c_void, recvbuf
     let handler = comm;
     let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Reduce_scatter_block_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1758,8 +2501,16 @@ unsafe extern "C" fn reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c
     let handler = comm;
     let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Reduce_scatter_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1775,8 +2526,16 @@ unsafe extern "C" fn reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut
     let handler = comm;
     let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Reduce_scatter_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1791,8 +2550,13 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(sendbuf: *const c_void, recv
 unsafe extern "C" fn register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
     let _ = (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
     let call = Call::enter("MPI_Register_datarep");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1807,8 +2571,13 @@ pub unsafe extern "C" fn PMPI_Register_datarep(datarep: *const c_char, read_conv
 unsafe extern "C" fn register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
     let _ = (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
     let call = Call::enter("MPI_Register_datarep_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1823,8 +2592,16 @@ pub unsafe extern "C" fn PMPI_Register_datarep_c(datarep: *const c_char, read_co
 unsafe extern "C" fn rget(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
     let call = Call::enter("MPI_Rget");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1839,8 +2616,16 @@ pub unsafe extern "C" fn PMPI_Rget(origin_addr: *mut c_void, origin_count: c_int
 unsafe extern "C" fn rget_c(origin_addr: *mut c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
     let call = Call::enter("MPI_Rget_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1855,8 +2640,18 @@ pub unsafe extern "C" fn PMPI_Rget_c(origin_addr: *mut c_void, origin_count: i64
 unsafe extern "C" fn rget_accumulate(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, result_addr: *mut c_void, result_count: c_int, result_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, op: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
     let call = Call::enter("MPI_Rget_accumulate");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(result_datatype, "result_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1871,8 +2666,18 @@ pub unsafe extern "C" fn PMPI_Rget_accumulate(origin_addr: *const c_void, origin
 unsafe extern "C" fn rget_accumulate_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, result_addr: *mut c_void, result_count: i64, result_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, op: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
     let call = Call::enter("MPI_Rget_accumulate_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(result_datatype, "result_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1887,8 +2692,16 @@ pub unsafe extern "C" fn PMPI_Rget_accumulate_c(origin_addr: *const c_void, orig
 unsafe extern "C" fn rput(origin_addr: *const c_void, origin_count: c_int, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
     let call = Call::enter("MPI_Rput");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1903,8 +2716,16 @@ pub unsafe extern "C" fn PMPI_Rput(origin_addr: *const c_void, origin_count: c_i
 unsafe extern "C" fn rput_c(origin_addr: *const c_void, origin_count: i64, origin_datatype: usize, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: usize, win: usize, request: *mut usize) -> c_int {
     let _ = (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
     let call = Call::enter("MPI_Rput_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(origin_datatype, "origin_datatype")?;
+        handles::get::<Datatype>(target_datatype, "target_datatype")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1920,8 +2741,16 @@ unsafe extern "C" fn scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, cou
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Scan_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1937,8 +2766,16 @@ unsafe extern "C" fn scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, c
     let handler = comm;
     let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
     let call = Call::enter("MPI_Scan_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(datatype, "datatype")?;
+        handles::get::<Op>(op, "op")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1954,8 +2791,16 @@ unsafe extern "C" fn scatter_init(sendbuf: *const c_void, sendcount: c_int, send
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Scatter_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1971,8 +2816,16 @@ unsafe extern "C" fn scatter_init_c(sendbuf: *const c_void, sendcount: i64, send
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Scatter_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -1988,8 +2841,16 @@ unsafe extern "C" fn scatterv_init(sendbuf: *const c_void, sendcounts: *const c_
     let handler = comm;
     let _ = (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Scatterv_init");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2005,8 +2866,16 @@ unsafe extern "C" fn scatterv_init_c(sendbuf: *const c_void, sendcounts: *const 
     let handler = comm;
     let _ = (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
     let call = Call::enter("MPI_Scatterv_init_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Datatype>(sendtype, "sendtype")?;
+        handles::get::<Datatype>(recvtype, "recvtype")?;
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2021,8 +2890,14 @@ pub unsafe extern "C" fn PMPI_Scatterv_init_c(sendbuf: *const c_void, sendcounts
 unsafe extern "C" fn session_attach_buffer(session: usize, buffer: *mut c_void, size: c_int) -> c_int {
     let _ = (session, buffer, size);
     let call = Call::enter("MPI_Session_attach_buffer");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2037,8 +2912,14 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer(session: usize, buffer: *mut
 unsafe extern "C" fn session_attach_buffer_c(session: usize, buffer: *mut c_void, size: i64) -> c_int {
     let _ = (session, buffer, size);
     let call = Call::enter("MPI_Session_attach_buffer_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2053,8 +2934,14 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(session: usize, buffer: *m
 unsafe extern "C" fn session_call_errhandler(session: usize, errorcode: c_int) -> c_int {
     let _ = (session, errorcode);
     let call = Call::enter("MPI_Session_call_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2069,8 +2956,14 @@ pub unsafe extern "C" fn PMPI_Session_call_errhandler(session: usize, errorcode:
 unsafe extern "C" fn session_detach_buffer(session: usize, buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     let _ = (session, buffer_addr, size);
     let call = Call::enter("MPI_Session_detach_buffer");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2085,8 +2978,14 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer(session: usize, buffer_addr:
 unsafe extern "C" fn session_detach_buffer_c(session: usize, buffer_addr: *mut c_void, size: *mut i64) -> c_int {
     let _ = (session, buffer_addr, size);
     let call = Call::enter("MPI_Session_detach_buffer_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2101,8 +3000,13 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(session: usize, buffer_add
 unsafe extern "C" fn session_finalize(session: *mut usize) -> c_int {
     let _ = (session);
     let call = Call::enter("MPI_Session_finalize");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2117,8 +3021,14 @@ pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut usize) -> c_int {
 unsafe extern "C" fn session_flush_buffer(session: usize) -> c_int {
     let _ = (session);
     let call = Call::enter("MPI_Session_flush_buffer");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2133,8 +3043,14 @@ pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: usize) -> c_int {
 unsafe extern "C" fn session_get_errhandler(session: usize, errhandler: *mut usize) -> c_int {
     let _ = (session, errhandler);
     let call = Call::enter("MPI_Session_get_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2149,8 +3065,14 @@ pub unsafe extern "C" fn PMPI_Session_get_errhandler(session: usize, errhandler:
 unsafe extern "C" fn session_get_info(session: usize, info_used: *mut usize) -> c_int {
     let _ = (session, info_used);
     let call = Call::enter("MPI_Session_get_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2165,8 +3087,14 @@ pub unsafe extern "C" fn PMPI_Session_get_info(session: usize, info_used: *mut u
 unsafe extern "C" fn session_get_nth_pset(session: usize, info: usize, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int {
     let _ = (session, info, n, pset_len, pset_name);
     let call = Call::enter("MPI_Session_get_nth_pset");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2181,8 +3109,14 @@ pub unsafe extern "C" fn PMPI_Session_get_nth_pset(session: usize, info: usize, 
 unsafe extern "C" fn session_get_num_psets(session: usize, info: usize, npset_names: *mut c_int) -> c_int {
     let _ = (session, info, npset_names);
     let call = Call::enter("MPI_Session_get_num_psets");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2197,8 +3131,14 @@ pub unsafe extern "C" fn PMPI_Session_get_num_psets(session: usize, info: usize,
 unsafe extern "C" fn session_get_pset_info(session: usize, pset_name: *const c_char, info: *mut usize) -> c_int {
     let _ = (session, pset_name, info);
     let call = Call::enter("MPI_Session_get_pset_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2213,8 +3153,14 @@ pub unsafe extern "C" fn PMPI_Session_get_pset_info(session: usize, pset_name: *
 unsafe extern "C" fn session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
     let _ = (session, request);
     let call = Call::enter("MPI_Session_iflush_buffer");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2229,8 +3175,14 @@ pub unsafe extern "C" fn PMPI_Session_iflush_buffer(session: usize, request: *mu
 unsafe extern "C" fn session_init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
     let _ = (info, errhandler, session);
     let call = Call::enter_any_time("MPI_Session_init");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Errhandler>(errhandler, "errhandler")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2245,8 +3197,15 @@ pub unsafe extern "C" fn PMPI_Session_init(info: usize, errhandler: usize, sessi
 unsafe extern "C" fn session_set_errhandler(session: usize, errhandler: usize) -> c_int {
     let _ = (session, errhandler);
     let call = Call::enter("MPI_Session_set_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Session>(session, "session")?;
+        handles::get::<Errhandler>(errhandler, "errhandler")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2261,8 +3220,13 @@ pub unsafe extern "C" fn PMPI_Session_set_errhandler(session: usize, errhandler:
 unsafe extern "C" fn unpublish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {
     let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Unpublish_name");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2278,8 +3242,14 @@ unsafe extern "C" fn win_allocate(size: i64, disp_unit: c_int, info: usize, comm
     let handler = comm;
     let _ = (size, disp_unit, info, comm, baseptr, win);
     let call = Call::enter("MPI_Win_allocate");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2295,8 +3265,14 @@ unsafe extern "C" fn win_allocate_c(size: i64, disp_unit: i64, info: usize, comm
     let handler = comm;
     let _ = (size, disp_unit, info, comm, baseptr, win);
     let call = Call::enter("MPI_Win_allocate_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2312,8 +3288,14 @@ unsafe extern "C" fn win_allocate_shared(size: i64, disp_unit: c_int, info: usiz
     let handler = comm;
     let _ = (size, disp_unit, info, comm, baseptr, win);
     let call = Call::enter("MPI_Win_allocate_shared");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2329,8 +3311,14 @@ unsafe extern "C" fn win_allocate_shared_c(size: i64, disp_unit: i64, info: usiz
     let handler = comm;
     let _ = (size, disp_unit, info, comm, baseptr, win);
     let call = Call::enter("MPI_Win_allocate_shared_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2345,8 +3333,14 @@ pub unsafe extern "C" fn PMPI_Win_allocate_shared_c(size: i64, disp_unit: i64, i
 unsafe extern "C" fn win_attach(win: usize, base: *mut c_void, size: i64) -> c_int {
     let _ = (win, base, size);
     let call = Call::enter("MPI_Win_attach");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2361,8 +3355,14 @@ pub unsafe extern "C" fn PMPI_Win_attach(win: usize, base: *mut c_void, size: i6
 unsafe extern "C" fn win_call_errhandler(win: usize, errorcode: c_int) -> c_int {
     let _ = (win, errorcode);
     let call = Call::enter("MPI_Win_call_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2377,8 +3377,14 @@ pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: usize, errorcode: c_int) 
 unsafe extern "C" fn win_complete(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_complete");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2394,8 +3400,14 @@ unsafe extern "C" fn win_create(base: *mut c_void, size: i64, disp_unit: c_int, 
     let handler = comm;
     let _ = (base, size, disp_unit, info, comm, win);
     let call = Call::enter("MPI_Win_create");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2411,8 +3423,14 @@ unsafe extern "C" fn win_create_c(base: *mut c_void, size: i64, disp_unit: i64, 
     let handler = comm;
     let _ = (base, size, disp_unit, info, comm, win);
     let call = Call::enter("MPI_Win_create_c");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2428,8 +3446,14 @@ unsafe extern "C" fn win_create_dynamic(info: usize, comm: usize, win: *mut usiz
     let handler = comm;
     let _ = (info, comm, win);
     let call = Call::enter("MPI_Win_create_dynamic");
-    let error = call.missing();
-    call.fail_on(handler, error)
+    let result = (|| -> Result<()> {
+        handles::get::<Communicator>(comm, "comm")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2444,8 +3468,14 @@ pub unsafe extern "C" fn PMPI_Win_create_dynamic(info: usize, comm: usize, win: 
 unsafe extern "C" fn win_delete_attr(win: usize, win_keyval: c_int) -> c_int {
     let _ = (win, win_keyval);
     let call = Call::enter("MPI_Win_delete_attr");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2460,8 +3490,14 @@ pub unsafe extern "C" fn PMPI_Win_delete_attr(win: usize, win_keyval: c_int) -> 
 unsafe extern "C" fn win_detach(win: usize, base: *const c_void) -> c_int {
     let _ = (win, base);
     let call = Call::enter("MPI_Win_detach");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2476,8 +3512,14 @@ pub unsafe extern "C" fn PMPI_Win_detach(win: usize, base: *const c_void) -> c_i
 unsafe extern "C" fn win_fence(assert: c_int, win: usize) -> c_int {
     let _ = (assert, win);
     let call = Call::enter("MPI_Win_fence");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2492,8 +3534,14 @@ pub unsafe extern "C" fn PMPI_Win_fence(assert: c_int, win: usize) -> c_int {
 unsafe extern "C" fn win_flush(rank: c_int, win: usize) -> c_int {
     let _ = (rank, win);
     let call = Call::enter("MPI_Win_flush");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2508,8 +3556,14 @@ pub unsafe extern "C" fn PMPI_Win_flush(rank: c_int, win: usize) -> c_int {
 unsafe extern "C" fn win_flush_all(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_flush_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2524,8 +3578,14 @@ pub unsafe extern "C" fn PMPI_Win_flush_all(win: usize) -> c_int {
 unsafe extern "C" fn win_flush_local(rank: c_int, win: usize) -> c_int {
     let _ = (rank, win);
     let call = Call::enter("MPI_Win_flush_local");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2540,8 +3600,14 @@ pub unsafe extern "C" fn PMPI_Win_flush_local(rank: c_int, win: usize) -> c_int 
 unsafe extern "C" fn win_flush_local_all(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_flush_local_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2556,8 +3622,13 @@ pub unsafe extern "C" fn PMPI_Win_flush_local_all(win: usize) -> c_int {
 unsafe extern "C" fn win_free(win: *mut usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_free");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2572,8 +3643,14 @@ pub unsafe extern "C" fn PMPI_Win_free(win: *mut usize) -> c_int {
 unsafe extern "C" fn win_get_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
     let _ = (win, win_keyval, attribute_val, flag);
     let call = Call::enter("MPI_Win_get_attr");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2588,8 +3665,14 @@ pub unsafe extern "C" fn PMPI_Win_get_attr(win: usize, win_keyval: c_int, attrib
 unsafe extern "C" fn win_get_errhandler(win: usize, errhandler: *mut usize) -> c_int {
     let _ = (win, errhandler);
     let call = Call::enter("MPI_Win_get_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2604,8 +3687,14 @@ pub unsafe extern "C" fn PMPI_Win_get_errhandler(win: usize, errhandler: *mut us
 unsafe extern "C" fn win_get_group(win: usize, group: *mut usize) -> c_int {
     let _ = (win, group);
     let call = Call::enter("MPI_Win_get_group");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2620,8 +3709,14 @@ pub unsafe extern "C" fn PMPI_Win_get_group(win: usize, group: *mut usize) -> c_
 unsafe extern "C" fn win_get_info(win: usize, info_used: *mut usize) -> c_int {
     let _ = (win, info_used);
     let call = Call::enter("MPI_Win_get_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2636,8 +3731,14 @@ pub unsafe extern "C" fn PMPI_Win_get_info(win: usize, info_used: *mut usize) ->
 unsafe extern "C" fn win_get_name(win: usize, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     let _ = (win, win_name, resultlen);
     let call = Call::enter("MPI_Win_get_name");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2652,8 +3753,14 @@ pub unsafe extern "C" fn PMPI_Win_get_name(win: usize, win_name: *mut c_char, re
 unsafe extern "C" fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: usize) -> c_int {
     let _ = (lock_type, rank, assert, win);
     let call = Call::enter("MPI_Win_lock");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2668,8 +3775,14 @@ pub unsafe extern "C" fn PMPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_
 unsafe extern "C" fn win_lock_all(assert: c_int, win: usize) -> c_int {
     let _ = (assert, win);
     let call = Call::enter("MPI_Win_lock_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2684,8 +3797,15 @@ pub unsafe extern "C" fn PMPI_Win_lock_all(assert: c_int, win: usize) -> c_int {
 unsafe extern "C" fn win_post(group: usize, assert: c_int, win: usize) -> c_int {
     let _ = (group, assert, win);
     let call = Call::enter("MPI_Win_post");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Group>(group, "group")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2700,8 +3820,14 @@ pub unsafe extern "C" fn PMPI_Win_post(group: usize, assert: c_int, win: usize) 
 unsafe extern "C" fn win_set_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
     let _ = (win, win_keyval, attribute_val);
     let call = Call::enter("MPI_Win_set_attr");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2716,8 +3842,15 @@ pub unsafe extern "C" fn PMPI_Win_set_attr(win: usize, win_keyval: c_int, attrib
 unsafe extern "C" fn win_set_errhandler(win: usize, errhandler: usize) -> c_int {
     let _ = (win, errhandler);
     let call = Call::enter("MPI_Win_set_errhandler");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        handles::get::<Errhandler>(errhandler, "errhandler")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2732,8 +3865,14 @@ pub unsafe extern "C" fn PMPI_Win_set_errhandler(win: usize, errhandler: usize) 
 unsafe extern "C" fn win_set_info(win: usize, info: usize) -> c_int {
     let _ = (win, info);
     let call = Call::enter("MPI_Win_set_info");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2748,8 +3887,14 @@ pub unsafe extern "C" fn PMPI_Win_set_info(win: usize, info: usize) -> c_int {
 unsafe extern "C" fn win_set_name(win: usize, win_name: *const c_char) -> c_int {
     let _ = (win, win_name);
     let call = Call::enter("MPI_Win_set_name");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2764,8 +3909,14 @@ pub unsafe extern "C" fn PMPI_Win_set_name(win: usize, win_name: *const c_char) 
 unsafe extern "C" fn win_shared_query(win: usize, rank: c_int, size: *mut i64, disp_unit: *mut c_int, baseptr: *mut c_void) -> c_int {
     let _ = (win, rank, size, disp_unit, baseptr);
     let call = Call::enter("MPI_Win_shared_query");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2780,8 +3931,14 @@ pub unsafe extern "C" fn PMPI_Win_shared_query(win: usize, rank: c_int, size: *m
 unsafe extern "C" fn win_shared_query_c(win: usize, rank: c_int, size: *mut i64, disp_unit: *mut i64, baseptr: *mut c_void) -> c_int {
     let _ = (win, rank, size, disp_unit, baseptr);
     let call = Call::enter("MPI_Win_shared_query_c");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2796,8 +3953,15 @@ pub unsafe extern "C" fn PMPI_Win_shared_query_c(win: usize, rank: c_int, size: 
 unsafe extern "C" fn win_start(group: usize, assert: c_int, win: usize) -> c_int {
     let _ = (group, assert, win);
     let call = Call::enter("MPI_Win_start");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Group>(group, "group")?;
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2812,8 +3976,14 @@ pub unsafe extern "C" fn PMPI_Win_start(group: usize, assert: c_int, win: usize)
 unsafe extern "C" fn win_sync(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_sync");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2828,8 +3998,14 @@ pub unsafe extern "C" fn PMPI_Win_sync(win: usize) -> c_int {
 unsafe extern "C" fn win_test(win: usize, flag: *mut c_int) -> c_int {
     let _ = (win, flag);
     let call = Call::enter("MPI_Win_test");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2844,8 +4020,14 @@ pub unsafe extern "C" fn PMPI_Win_test(win: usize, flag: *mut c_int) -> c_int {
 unsafe extern "C" fn win_unlock(rank: c_int, win: usize) -> c_int {
     let _ = (rank, win);
     let call = Call::enter("MPI_Win_unlock");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2860,8 +4042,14 @@ pub unsafe extern "C" fn PMPI_Win_unlock(rank: c_int, win: usize) -> c_int {
 unsafe extern "C" fn win_unlock_all(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_unlock_all");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -2876,8 +4064,14 @@ pub unsafe extern "C" fn PMPI_Win_unlock_all(win: usize) -> c_int {
 unsafe extern "C" fn win_wait(win: usize) -> c_int {
     let _ = (win);
     let call = Call::enter("MPI_Win_wait");
-    let error = call.missing();
-    call.fail(error)
+    let result = (|| -> Result<()> {
+        handles::get::<Window>(win, "win")?;
+        Err(call.missing())
+    })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
 }
 
 #[unsafe(no_mangle)]
