@@ -122,7 +122,7 @@ fn the_header_pleases_c_and_cplusplus() {
         let source = directory.join(format!("include.{language}"));
         std::fs::write(
             &source,
-            "#include <mpi.h>\n#include <mpi.h>\nMPI_Comm comm = MPI_COMM_NULL;\nint (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm) = MPI_Send;\n",
+            "#include <mpi.h>\n#include <mpi_c2f.h>\n#include <mpi.h>\nMPI_Comm comm = MPI_COMM_NULL;\nint (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm) = MPI_Send;\n",
         )
         .unwrap();
         for standard in standards {
