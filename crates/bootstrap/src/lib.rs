@@ -18,7 +18,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 
 pub use link::LauncherLink;
-pub use protocol::{Address, Message, Secret, Welcome, receive, send};
+pub use protocol::{Address, Message, Secret, VERSION, Welcome, receive, send};
 
 /// Environment variable with the [`Address`] of the launcher.
 pub const JOB_VARIABLE: &str = "PARNASS_JOB";

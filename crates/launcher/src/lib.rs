@@ -1,1 +1,73 @@
+//! `mpiexec`: starts the ranks of a job on this machine and stays with them until nothing of them is left.
+//!
+//! Two processes share the work, each watching the other:
+//!
+//! ```text
+//! mpiexec (front)      what the user sees: receives signals, reads a terminal, gives the exit code
+//!    |  control socket: signals down; its end means that mpiexec was killed
+//! guardian             starts the ranks, hands out the job's memory, carries their output, reports deaths;
+//!    |                 the sub-reaper of all descendants, so that none escapes
+//! ranks                each in a process group of its own
+//! ```
+//!
+//! Whichever of the two dies, the other one ends every descendant. Both have one thread.
+
 #![forbid(unsafe_code)]
+
+mod arguments;
+mod descendants;
+mod environment;
+mod front;
+mod guardian;
+mod output;
+mod places;
+mod program;
+mod ranks;
+mod report;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use arguments::Request;
+
+/// Exit code for a wrong command line.
+const USAGE_ERROR: u8 = 2;
+
+/// Runs `mpiexec` with these arguments (without the program's name).
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    match arguments::parse(arguments) {
+        Ok(Request::Help) => print(&arguments::help()),
+        Ok(Request::Version) => print(&version()),
+        Ok(Request::Run(job)) => match program::resolve(&job) {
+            Ok(programs) => front::run(*job, programs),
+            Err(problem) => fail(&problem.message, problem.exit_code),
+        },
+        Err(message) => fail(&message, USAGE_ERROR),
+    }
+}
+
+/// The first line of `mpiexec --version`.
+pub fn version() -> String {
+    format!(
+        "mpiexec (Parnass) {}\nMPI 5.0 with the standard ABI 1.0 (libmpi_abi.so.1)\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+fn print(text: &str) -> ExitCode {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE, // The reader has gone; there is nobody to tell.
+    }
+}
+
+fn fail(message: &str, code: u8) -> ExitCode {
+    eprintln!("mpiexec: {message}");
+    ExitCode::from(code)
+}
+
+/// The memory that `size` ranks share: an anonymous file, which ends with its last holder.
+fn job_memory(_size: u32) -> std::io::Result<std::os::fd::OwnedFd> {
+    Ok(rustix::fs::memfd_create("parnass-job", rustix::fs::MemfdFlags::CLOEXEC)?)
+}

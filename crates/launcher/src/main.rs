@@ -1,2 +1,7 @@
 #![forbid(unsafe_code)]
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    parnass_launcher::run(std::env::args_os().skip(1).collect())
+}

@@ -1,0 +1,474 @@
+//! The command line of `mpiexec`: one table of options, read by the parser and by the help.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A process is named by sixteen bits in match bits and context ids.
+pub const RANKS_MAXIMUM: u32 = 65_535;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub enum Request {
+    Help,
+    Version,
+    Run(Box<Job>),
+}
+
+/// A job: one or more parts, started together as one MPI_COMM_WORLD.
+#[derive(Debug, Default)]
+pub struct Job {
+    /// The colon-separated parts; their ranks follow one another.
+    pub parts: Vec<Part>,
+    /// Each line of output is preceded by the rank that wrote it.
+    pub label: bool,
+    /// The job is ended after this time.
+    pub timeout: Option<Duration>,
+    /// A file per rank and stream is written here, instead of this process's output.
+    pub output: Option<PathBuf>,
+    /// Where ranks may run.
+    pub bind: Bind,
+}
+
+impl Job {
+    /// Number of ranks in all parts.
+    pub fn size(&self) -> u32 {
+        self.parts.iter().map(|part| part.ranks).sum()
+    }
+}
+
+/// One program with its arguments, as between two colons.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub ranks: u32,
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub environment: Environment,
+    pub directory: Option<PathBuf>,
+}
+
+/// The environment of a part's ranks.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// Which of mpiexec's variables are handed on: all of them when `None`.
+    pub only: Option<Vec<OsString>>,
+    /// Set in this order.
+    pub set: Vec<(OsString, OsString)>,
+}
+
+/// Where ranks may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bind {
+    /// Where the kernel puts them.
+    #[default]
+    None,
+    /// One rank to a core, where there is a core for each.
+    Core,
+    /// One rank to a hardware thread, where there is one for each.
+    Thread,
+}
+
+/// What an option does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Ranks,
+    Set,
+    SetAll,
+    Export,
+    Only,
+    OnlyAll,
+    All,
+    Nothing,
+    NothingAll,
+    Directory,
+    Label,
+    Timeout,
+    Output,
+    Bind,
+    Hosts,
+    Ignored,
+    Help,
+    Version,
+}
+
+struct Opt {
+    names: &'static [&'static str],
+    values: &'static [&'static str],
+    what: What,
+    /// Empty for those that are only accepted for the sake of other launchers' users.
+    help: &'static str,
+}
+
+const OPTIONS: &[Opt] = &[
+    Opt {
+        names: &["n", "np", "c"],
+        values: &["RANKS"],
+        what: What::Ranks,
+        help: "number of ranks (1 if not given)",
+    },
+    Opt {
+        names: &["env"],
+        values: &["NAME", "VALUE"],
+        what: What::Set,
+        help: "set a variable for this part",
+    },
+    Opt {
+        names: &["genv"],
+        values: &["NAME", "VALUE"],
+        what: What::SetAll,
+        help: "set a variable for all parts",
+    },
+    Opt {
+        names: &["x"],
+        values: &["NAME[=VALUE]"],
+        what: What::Export,
+        help: "as -env; without a value it is mpiexec's own",
+    },
+    Opt {
+        names: &["envlist"],
+        values: &["NAME,..."],
+        what: What::Only,
+        help: "hand on only these variables to this part",
+    },
+    Opt {
+        names: &["genvlist"],
+        values: &["NAME,..."],
+        what: What::OnlyAll,
+        help: "hand on only these variables to all parts",
+    },
+    Opt { names: &["envnone"], values: &[], what: What::Nothing, help: "hand on no variables to this part" },
+    Opt {
+        names: &["genvnone"],
+        values: &[],
+        what: What::NothingAll,
+        help: "hand on no variables to any part",
+    },
+    Opt {
+        names: &["wdir", "wd"],
+        values: &["DIR"],
+        what: What::Directory,
+        help: "working directory of this part",
+    },
+    Opt {
+        names: &["l", "label", "tag-output", "prepend-rank"],
+        values: &[],
+        what: What::Label,
+        help: "begin each line of output with its rank",
+    },
+    Opt {
+        names: &["timeout"],
+        values: &["SECONDS"],
+        what: What::Timeout,
+        help: "end the job after this time, with exit code 124",
+    },
+    Opt {
+        names: &["output", "output-filename"],
+        values: &["DIR"],
+        what: What::Output,
+        help: "write DIR/rank.N.out and DIR/rank.N.err",
+    },
+    Opt {
+        names: &["bind", "bind-to"],
+        values: &["none|core|thread"],
+        what: What::Bind,
+        help: "one rank to a core, if there are enough (none)",
+    },
+    Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
+    Opt { names: &["version", "V"], values: &[], what: What::Version, help: "show the version" },
+    Opt { names: &["host", "hosts", "H"], values: &["HOST,..."], what: What::Hosts, help: "" },
+    Opt { names: &["f", "hostfile", "machinefile"], values: &["FILE"], what: What::Hosts, help: "" },
+    Opt { names: &["envall", "genvall"], values: &[], what: What::All, help: "" },
+    Opt {
+        names: &["oversubscribe", "allow-run-as-root", "q", "quiet"],
+        values: &[],
+        what: What::Ignored,
+        help: "",
+    },
+    Opt {
+        names: &["ppn", "perhost", "N", "map-by", "rank-by"],
+        values: &["VALUE"],
+        what: What::Ignored,
+        help: "",
+    },
+    Opt { names: &["mca"], values: &["NAME", "VALUE"], what: What::Ignored, help: "" },
+];
+
+/// The text of `mpiexec --help`.
+pub fn help() -> String {
+    let mut text = String::from(
+        "mpiexec starts the ranks of an MPI program on this machine.\n\n\
+         usage: mpiexec [options] PROGRAM [arguments] [: [options] PROGRAM [arguments]]...\n\n\
+         examples:\n  \
+         mpiexec -n 4 ./hello                        four ranks\n  \
+         mpiexec -n 4 python3 hello.py               of a Python program\n  \
+         mpiexec -l --timeout 60 -n 2 ./a            two, their lines marked, at most a minute\n  \
+         mpiexec -n 1 ./server : -n 8 ./worker       two programs as one job\n\noptions:\n",
+    );
+    for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
+        let names: Vec<String> = option.names.iter().map(|name| dashed(name)).collect();
+        let left = format!("{} {}", names.join(", "), option.values.join(" "));
+        let _ = writeln!(text, "  {left:<40} {}", option.help);
+    }
+    text.push_str(
+        "\nOne dash or two are the same, and --name=value is --name value.\n\
+         Standard input goes to rank 0. The exit code is that of the first rank that fails, 128 + N if it was\n\
+         killed by signal N, or the code given to MPI_Abort. Interrupt twice (Ctrl-C) to kill the job at once.\n\
+         `parnass info` tells what this installation can do.\n",
+    );
+    text
+}
+
+fn dashed(name: &str) -> String {
+    if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// One sentence or two that say what is wrong and what is allowed.
+pub fn parse(arguments: Vec<OsString>) -> Result<Request, String> {
+    let mut job = Job::default();
+    let mut for_all = Environment::default();
+    let mut rest = arguments.into_iter().peekable();
+    loop {
+        let mut part = Part { ranks: 1, ..Part::default() };
+        while let Some(word) = rest.next_if(|word| is_option(word)) {
+            let mut words = Words { option: word.to_string_lossy().into_owned(), inline: None };
+            let option = words.find()?;
+            let mut values = Vec::new();
+            for metavariable in option.values {
+                values.push(words.value(metavariable, &mut rest)?);
+            }
+            words.no_more()?;
+            match option.what {
+                What::Help => return Ok(Request::Help),
+                What::Version => return Ok(Request::Version),
+                what => apply(what, &words.option, values, &mut job, &mut part, &mut for_all)?,
+            }
+        }
+        match rest.next() {
+            Some(word) if word != ":" => part.program = word,
+            found => {
+                let before = if found.is_some() { " before ':'" } else { "" };
+                return Err(format!(
+                    "no program is given{before}; try: mpiexec -n 4 ./program   (or mpiexec --help)"
+                ));
+            }
+        }
+        while let Some(word) = rest.next_if(|word| word != ":") {
+            part.arguments.push(word);
+        }
+        job.parts.push(part);
+        if rest.next().is_none() {
+            break; // Else it was a colon, and another part follows.
+        }
+    }
+    for part in &mut job.parts {
+        part.environment = merged(&for_all, std::mem::take(&mut part.environment));
+    }
+    if job.parts.iter().map(|part| u64::from(part.ranks)).sum::<u64>() > u64::from(RANKS_MAXIMUM) {
+        return Err(format!("a job has at most {RANKS_MAXIMUM} ranks"));
+    }
+    if job.timeout.is_none()
+        && let Ok(seconds) = std::env::var("MPIEXEC_TIMEOUT")
+    {
+        job.timeout = Some(duration(&seconds).ok_or("MPIEXEC_TIMEOUT must be a number of seconds above 0")?);
+    }
+    Ok(Request::Run(Box::new(job)))
+}
+
+/// What a part asks for itself comes after, and so overrides, what is asked for all.
+fn merged(for_all: &Environment, own: Environment) -> Environment {
+    let mut set = for_all.set.clone();
+    set.extend(own.set);
+    Environment { only: own.only.or_else(|| for_all.only.clone()), set }
+}
+
+fn is_option(word: &OsStr) -> bool {
+    word.len() > 1 && word.as_bytes()[0] == b'-'
+}
+
+/// One option as it was written.
+struct Words {
+    option: String,
+    inline: Option<String>,
+}
+
+impl Words {
+    fn find(&mut self) -> Result<&'static Opt, String> {
+        if let Some((name, value)) = self.option.clone().split_once('=') {
+            (self.option, self.inline) = (name.to_owned(), Some(value.to_owned()));
+        }
+        let name = self.option.trim_start_matches('-');
+        if let Some(found) = OPTIONS.iter().find(|option| option.names.contains(&name)) {
+            return Ok(found);
+        }
+        // -n4, as some type it.
+        if let Some(number) = name.strip_prefix("np").or_else(|| name.strip_prefix('n'))
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            self.inline = Some(number.to_owned());
+            return Ok(&OPTIONS[0]);
+        }
+        Err(unknown(&self.option, name))
+    }
+
+    fn value(
+        &mut self,
+        metavariable: &str,
+        rest: &mut impl Iterator<Item = OsString>,
+    ) -> Result<OsString, String> {
+        if let Some(value) = self.inline.take() {
+            return Ok(value.into());
+        }
+        rest.next().ok_or_else(|| format!("{} needs {metavariable}", self.option))
+    }
+
+    fn no_more(&self) -> Result<(), String> {
+        match &self.inline {
+            None => Ok(()),
+            Some(value) => Err(format!("{} takes no value, but '{value}' is given", self.option)),
+        }
+    }
+}
+
+fn unknown(written: &str, name: &str) -> String {
+    let names = || OPTIONS.iter().flat_map(|option| option.names.iter().copied());
+    let nearest = names().filter(|known| known.len() > 1).min_by_key(|known| distance(known, name));
+    let mut message = format!("there is no option {written}");
+    if let Some(nearest) = nearest.filter(|nearest| distance(nearest, name) <= 1 + nearest.len() / 4) {
+        let _ = write!(message, "; did you mean {}?", dashed(nearest));
+    }
+    let shown = OPTIONS.iter().filter(|option| !option.help.is_empty()).map(|option| dashed(option.names[0]));
+    let _ = write!(message, "\n  options: {}", shown.collect::<Vec<_>>().join(" "));
+    message
+}
+
+/// Number of bytes to insert, delete or replace between two words.
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, byte) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, other) in right.bytes().enumerate() {
+            let replaced = diagonal + usize::from(byte != other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let seconds: f64 = text.trim_end_matches('s').parse().ok()?;
+    (seconds > 0.0).then(|| Duration::try_from_secs_f64(seconds).ok())?
+}
+
+fn apply(
+    what: What,
+    option: &str,
+    values: Vec<OsString>,
+    job: &mut Job,
+    part: &mut Part,
+    for_all: &mut Environment,
+) -> Result<(), String> {
+    let mut values = values.into_iter();
+    let mut value = || values.next().unwrap_or_default();
+    match what {
+        What::Ranks => {
+            let text = value();
+            part.ranks = text
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .filter(|ranks| (1..=RANKS_MAXIMUM).contains(ranks))
+                .ok_or_else(|| {
+                    format!("{option} is {text:?}; it must be a number of ranks, 1 to {RANKS_MAXIMUM}")
+                })?;
+        }
+        What::Set => part.environment.set.push((variable(option, value())?, value())),
+        What::SetAll => for_all.set.push((variable(option, value())?, value())),
+        What::Export => {
+            let text = value().into_vec();
+            let (name, set) = match text.iter().position(|&byte| byte == b'=') {
+                Some(at) => (text[..at].to_vec(), Some(OsString::from_vec(text[at + 1..].to_vec()))),
+                None => (text, None),
+            };
+            let name = variable(option, OsString::from_vec(name))?;
+            if let Some(set) = set.or_else(|| std::env::var_os(&name)) {
+                part.environment.set.push((name, set));
+            }
+        }
+        What::Only => part.environment.only = Some(names(&value())),
+        What::OnlyAll => for_all.only = Some(names(&value())),
+        What::Nothing => part.environment.only = Some(Vec::new()),
+        What::NothingAll => for_all.only = Some(Vec::new()),
+        What::Directory => part.directory = Some(value().into()),
+        What::Label => job.label = true,
+        What::Timeout => {
+            let text = value();
+            job.timeout =
+                Some(text.to_str().and_then(duration).ok_or_else(|| {
+                    format!("{option} is {text:?}; it must be a number of seconds above 0")
+                })?);
+        }
+        What::Output => job.output = Some(value().into()),
+        What::Bind => {
+            let text = value();
+            job.bind = match text.to_str() {
+                Some("none" | "no") => Bind::None,
+                Some("core" | "cores") => Bind::Core,
+                Some("thread" | "hwthread" | "cpu" | "pu") => Bind::Thread,
+                _ => return Err(format!("{option} is {text:?}; allowed are none, core and thread")),
+            };
+        }
+        What::Hosts => check_hosts(option, &value())?,
+        What::All | What::Ignored | What::Help | What::Version => {}
+    }
+    Ok(())
+}
+
+fn variable(option: &str, name: OsString) -> Result<OsString, String> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.contains(&b'=') || bytes.contains(&0) {
+        return Err(format!("{option}: {name:?} is not the name of a variable"));
+    }
+    Ok(name)
+}
+
+fn names(list: &OsStr) -> Vec<OsString> {
+    let pieces = list.as_bytes().split(|&byte| byte == b',');
+    pieces.filter(|name| !name.is_empty()).map(|name| OsStr::from_bytes(name).to_owned()).collect()
+}
+
+/// Hosts are accepted where they all are this machine.
+fn check_hosts(option: &str, value: &OsStr) -> Result<(), String> {
+    let is_file = option.trim_start_matches('-').len() != 1 && option.contains("file") || option == "-f";
+    let text = if is_file {
+        std::fs::read_to_string(value).map_err(|error| format!("{option} {}: {error}", value.display()))?
+    } else {
+        value.to_string_lossy().replace(',', "\n")
+    };
+    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let host = line.split([' ', '\t', ':']).find(|word| !word.is_empty()).unwrap_or_default();
+        let local = host.is_empty()
+            || matches!(host, "localhost" | "127.0.0.1" | "::1")
+            || host == here
+            || host == here.split('.').next().unwrap_or_default();
+        if !local {
+            return Err(format!(
+                "{option}: '{host}' is another machine; this version starts ranks on this machine only \
+                 (jobs between machines come with a later version). Leave {option} out, or give localhost"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! Every process below this one, found and ended. It works because both processes of `mpiexec` are
+//! sub-reapers: a descendant whose parent dies becomes a child of the nearest sub-reaper and never escapes.
+
+use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+/// Makes this process the one that inherits its orphaned descendants.
+pub fn adopt_orphans() {
+    // Kernels since 3.4 have it; where it fails, ranks still die with this process.
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+}
+
+/// What [`reap`] found.
+#[derive(Debug)]
+pub enum Reaped {
+    /// This child has ended so.
+    Ended(Pid, ExitStatus),
+    /// Children are left, but none has ended since.
+    Running,
+    /// There is no descendant.
+    None,
+}
+
+/// Takes the end of one child, an adopted one too.
+pub fn reap() -> Reaped {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => {
+                return Reaped::Ended(pid, ExitStatus::from_raw(status.as_raw()));
+            }
+            Ok(None) => return Reaped::Running,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Reaped::None,
+        }
+    }
+}
+
+/// The processes below this one, from the table of all processes.
+pub fn list() -> Vec<Pid> {
+    let mut parents: HashMap<i32, Vec<i32>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        if let Some(parent) = parent_of(process) {
+            parents.entry(parent).or_default().push(process);
+        }
+    }
+    let mut found = Vec::new();
+    let mut open = vec![getpid().as_raw_nonzero().get()];
+    while let Some(process) = open.pop() {
+        for child in parents.remove(&process).unwrap_or_default() {
+            found.extend(Pid::from_raw(child));
+            open.push(child);
+        }
+    }
+    found
+}
+
+/// The parent of a process that has not ended yet.
+fn parent_of(process: i32) -> Option<i32> {
+    // The name in parentheses may hold anything, parentheses too; state and parent follow the last one.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    fields.next()?.parse().ok()
+}
+
+/// Sends `signal` to every descendant, once.
+pub fn signal(signal: Signal) {
+    for process in list() {
+        let _ = kill_process(process, signal);
+    }
+}
+
+/// Kills descendants until there are none.
+pub fn kill_all() {
+    loop {
+        signal(Signal::KILL);
+        loop {
+            match reap() {
+                Reaped::Ended(..) => {}
+                Reaped::Running => break,
+                Reaped::None => return,
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grandchildren_are_listed() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 20 & wait"]).spawn().unwrap();
+        let both_run = || {
+            let list = list();
+            let grandchild = list
+                .iter()
+                .copied()
+                .find(|process| parent_of(process.as_raw_nonzero().get()) == Some(child.id() as i32));
+            grandchild
+                .filter(|_| list.iter().any(|process| process.as_raw_nonzero().get() == child.id() as i32))
+        };
+        let grandchild = (0..500).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            both_run()
+        });
+        kill_process(grandchild.expect("sh starts sleep"), Signal::KILL).unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,87 @@
+//! The environment variables of a rank.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use parnass_bootstrap::{Address, JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE};
+
+use crate::arguments::Part;
+
+/// What this job sets for each of its ranks; the same variables of an outer job (a rank that runs mpiexec)
+/// end here.
+const OWN: [&str; 3] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE];
+/// Without these hardly any program runs, so they pass even a list that leaves them out.
+const ALWAYS: [&str; 3] = ["PATH", "HOME", "LD_LIBRARY_PATH"];
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// The variables that all ranks of a part have in common.
+pub fn of_part(part: &Part, address: &Address, size: u32) -> BTreeMap<OsString, OsString> {
+    let handed_on = |name: &OsStr| match &part.environment.only {
+        None => true,
+        Some(only) => only.iter().any(|wanted| wanted == name) || ALWAYS.iter().any(|always| *always == name),
+    };
+    let mut variables: BTreeMap<OsString, OsString> =
+        std::env::vars_os().filter(|(name, _)| handed_on(name)).collect();
+    variables.extend(part.environment.set.iter().cloned());
+    for name in OWN {
+        variables.remove(OsStr::new(name));
+    }
+    variables.insert(JOB_VARIABLE.into(), address.to_string().into());
+    variables.insert(SIZE_VARIABLE.into(), size.to_string().into());
+    if let Some(directory) = library_directory() {
+        let before = variables.remove(OsStr::new(LIBRARY_PATH));
+        variables.insert(LIBRARY_PATH.into(), first(&directory, before));
+    }
+    variables
+}
+
+/// `directory`, then what was in the path before, which stays as it is.
+fn first(directory: &Path, before: Option<OsString>) -> OsString {
+    let mut path = directory.as_os_str().to_owned();
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        let mut places = before.as_bytes().split(|&byte| byte == b':');
+        if places.next() == Some(path.as_bytes()) {
+            return before;
+        }
+        path.push(":");
+        path.push(before);
+    }
+    path
+}
+
+/// `lib` beside the `bin` that holds this program, where our MPI library is in it. A program that was built
+/// against another vendor's copy of the standard ABI then runs on this one.
+fn library_directory() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let directory = program.parent()?.parent()?.join("lib");
+    directory.join("libmpi_abi.so.1").exists().then_some(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parnass_bootstrap::Secret;
+
+    #[test]
+    fn our_library_comes_first_and_once() {
+        let place = Path::new("/p/lib");
+        assert_eq!(first(place, None), "/p/lib");
+        assert_eq!(first(place, Some("".into())), "/p/lib");
+        assert_eq!(first(place, Some("/a:/b".into())), "/p/lib:/a:/b");
+        assert_eq!(first(place, Some("/p/lib:/a".into())), "/p/lib:/a");
+    }
+
+    #[test]
+    fn own_variables_are_not_the_users_to_set() {
+        let mut part = Part::default();
+        part.environment.set.push((JOB_VARIABLE.into(), "spoofed".into()));
+        part.environment.only = Some(Vec::new());
+        let address = Address { name: "job".into(), secret: Secret::random() };
+        let variables = of_part(&part, &address, 3);
+        assert_eq!(variables[OsStr::new(JOB_VARIABLE)], address.to_string().as_str());
+        assert_eq!(variables[OsStr::new(SIZE_VARIABLE)], "3");
+        assert!(variables.keys().all(|name| { OWN.iter().chain(&ALWAYS).any(|allowed| *allowed == name) }));
+    }
+}

@@ -1,0 +1,177 @@
+//! The process that the user started: it passes signals on, reads a terminal for rank 0, and gives the exit
+//! code. All else is the guardian's.
+
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use parnass_base::process::{Fork, SignalQueue, fork_alone, restore};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+
+use crate::arguments::Job;
+use crate::descendants::{self, Reaped};
+use crate::guardian;
+use crate::report;
+
+/// The signals that a user or a batch system sends to a job.
+const FORWARDED: [i32; 9] = [
+    Signal::HUP.as_raw(),
+    Signal::INT.as_raw(),
+    Signal::QUIT.as_raw(),
+    Signal::USR1.as_raw(),
+    Signal::USR2.as_raw(),
+    Signal::TERM.as_raw(),
+    Signal::TSTP.as_raw(),
+    Signal::CONT.as_raw(),
+    Signal::WINCH.as_raw(),
+];
+
+/// Runs the job to its end.
+pub fn run(job: Job, programs: Vec<PathBuf>) -> ExitCode {
+    match start(job, programs) {
+        Ok(code) => code,
+        Err(error) => crate::fail(&format!("the job cannot be started: {error}"), 1),
+    }
+}
+
+fn start(job: Job, programs: Vec<PathBuf>) -> std::io::Result<ExitCode> {
+    let mut watched = FORWARDED.to_vec();
+    watched.push(Signal::CHILD.as_raw());
+    let signals = SignalQueue::new(&watched)?;
+    let (control, commands) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Ranks are in process groups of their own, where they may not read the terminal.
+    let terminal = if rustix::termios::isatty(rustix::stdio::stdin()) {
+        Some(pipe_with(PipeFlags::CLOEXEC)?)
+    } else {
+        None
+    };
+    let (rank_input, terminal) = terminal.unzip();
+    descendants::adopt_orphans();
+    match fork_alone()? {
+        Fork::Child => {
+            drop((commands, terminal, signals));
+            guardian::run(job, programs, control, rank_input)
+        }
+        Fork::Parent(guardian) => {
+            drop((control, rank_input));
+            let guardian = Pid::from_raw(guardian).expect("fork gives a process id above 0");
+            if let Some(pipe) = &terminal {
+                rustix::io::ioctl_fionbio(pipe, true)?;
+            }
+            let front =
+                Front { guardian, signals, commands, terminal, typed: Vec::new(), interrupted: false };
+            Ok(front.wait())
+        }
+    }
+}
+
+struct Front {
+    guardian: Pid,
+    signals: SignalQueue,
+    commands: OwnedFd,
+    /// The way to rank 0, where standard input is a terminal.
+    terminal: Option<OwnedFd>,
+    /// What was typed and rank 0 has not taken yet.
+    typed: Vec<u8>,
+    interrupted: bool,
+}
+
+impl Front {
+    fn wait(mut self) -> ExitCode {
+        loop {
+            let (from_user, to_rank) = self.poll();
+            while let Some(signal) = self.signals.take() {
+                if signal != Signal::CHILD.as_raw() {
+                    self.forward(signal);
+                }
+            }
+            loop {
+                match descendants::reap() {
+                    Reaped::Ended(child, status) if child == self.guardian => return self.end(status),
+                    Reaped::Ended(..) => {}
+                    Reaped::Running | Reaped::None => break,
+                }
+            }
+            if from_user {
+                self.read_terminal();
+            }
+            if from_user || to_rank {
+                self.write_typed();
+            }
+        }
+    }
+
+    /// Waits; tells whether the terminal can be read, and the pipe to rank 0 written.
+    fn poll(&self) -> (bool, bool) {
+        let terminal = rustix::stdio::stdin();
+        let mut set = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        let mut timeout = None;
+        match &self.terminal {
+            Some(pipe) if !self.typed.is_empty() => set.push(PollFd::new(pipe, PollFlags::OUT)),
+            Some(_) if in_foreground() => set.push(PollFd::new(&terminal, PollFlags::IN)),
+            // In the background the terminal is another's; look again after a while.
+            Some(_) => timeout = Some(Timespec { tv_sec: 1, tv_nsec: 0 }),
+            None => {}
+        }
+        if poll(&mut set, timeout.as_ref()).is_err() {
+            return (false, false);
+        }
+        let ready = set.get(1).is_some_and(|entry| !entry.revents().is_empty());
+        (ready && self.typed.is_empty(), ready && !self.typed.is_empty())
+    }
+
+    fn read_terminal(&mut self) {
+        let mut bytes = [0; 4096];
+        match std::io::stdin().lock().read(&mut bytes) {
+            Ok(0) => self.terminal = None,
+            Ok(count) => self.typed.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => self.terminal = None,
+        }
+    }
+
+    fn write_typed(&mut self) {
+        let Some(pipe) = &self.terminal else { return };
+        match rustix::io::write(pipe, &self.typed) {
+            Ok(count) => drop(self.typed.drain(..count)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => {
+                self.terminal = None; // Rank 0 has closed its input.
+                self.typed.clear();
+            }
+        }
+    }
+
+    fn forward(&mut self, signal: i32) {
+        self.interrupted |= signal == Signal::INT.as_raw();
+        // When it cannot be written the guardian is gone, and its end is on its way here.
+        let _ = rustix::io::write(&self.commands, &[signal as u8]);
+        if signal == Signal::TSTP.as_raw() {
+            let _ = kill_process(rustix::process::getpid(), Signal::STOP);
+        }
+    }
+
+    fn end(self, status: std::process::ExitStatus) -> ExitCode {
+        let Some(code) = status.code() else {
+            descendants::kill_all();
+            let ending = report::ending(status);
+            return crate::fail(
+                &format!("the guardian of the ranks {ending}; they were ended"),
+                report::exit_code(status),
+            );
+        };
+        if self.interrupted && code == 128 + Signal::INT.as_raw() {
+            // A shell's loop goes on to its next command unless this one visibly died of the interrupt.
+            restore(Signal::INT.as_raw());
+            let _ = kill_process(rustix::process::getpid(), Signal::INT);
+        }
+        ExitCode::from(code as u8)
+    }
+}
+
+fn in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(rustix::stdio::stdin().as_fd()).is_ok_and(|group| group == getpgrp())
+}

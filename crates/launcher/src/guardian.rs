@@ -1,0 +1,755 @@
+//! The guardian: one loop over everything that can happen to a job.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{ExitStatus, exit};
+use std::time::{Duration, Instant};
+
+use parnass_base::process::{SignalQueue, set_name};
+use parnass_bootstrap::{Address, Message, Secret, Welcome};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
+};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::arguments::Job;
+use crate::descendants::{self, Reaped};
+use crate::output::{Progress, Sink, Stream, same_file};
+use crate::ranks::{Rank, Starter};
+use crate::report::{self, counted};
+
+/// Between the request to end (SIGTERM) and the order (SIGKILL).
+const GRACE: Duration = Duration::from_secs(2);
+/// How long processes that ranks left behind may go on after the last rank has ended.
+const LINGER: Duration = Duration::from_millis(500);
+/// A process that dies is seen to disconnect a little before it is seen to end.
+const LOST_DELAY: Duration = Duration::from_secs(1);
+/// Between two rounds of SIGKILL to those that are still there.
+const KILL_ROUND: Duration = Duration::from_millis(5);
+/// Ranks started between two looks at everything else.
+const STARTED_AT_ONCE: usize = 8;
+const READ_BYTES: usize = 64 << 10;
+/// As of timeout(1).
+const TIMED_OUT: u8 = 124;
+const OUTPUT_CLOSED: u8 = 128 + 13;
+
+/// What an event of the poll set is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Control,
+    Child,
+    Listener,
+    Connection(usize),
+    Stream(usize),
+    Sink(usize),
+}
+
+impl Source {
+    fn encode(self) -> epoll::EventData {
+        let (kind, index) = match self {
+            Source::Control => (0, 0),
+            Source::Child => (1, 0),
+            Source::Listener => (2, 0),
+            Source::Connection(index) => (3, index),
+            Source::Stream(index) => (4, index),
+            Source::Sink(index) => (5, index),
+        };
+        epoll::EventData::new_u64(kind << 32 | index as u64)
+    }
+
+    fn decode(data: epoll::EventData) -> Source {
+        let index = (data.u64() & 0xffff_ffff) as usize;
+        match data.u64() >> 32 {
+            0 => Source::Control,
+            1 => Source::Child,
+            2 => Source::Listener,
+            3 => Source::Connection(index),
+            4 => Source::Stream(index),
+            _ => Source::Sink(index),
+        }
+    }
+}
+
+/// A process that has connected to ask for a rank.
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    process: Option<Pid>,
+    rank: Option<usize>,
+    finalized: bool,
+}
+
+/// Runs the job in a process that was forked for it, and ends that process.
+///
+/// `control` gives the signals that mpiexec has received, a byte each; its end means that mpiexec is gone.
+/// `input` is what rank 0 reads, where it is not mpiexec's own standard input.
+pub fn run(job: Job, programs: Vec<PathBuf>, control: OwnedFd, input: Option<OwnedFd>) -> ! {
+    set_name(c"parnass-guard"); // Who kills all processes named mpiexec shall not hit both.
+    let code = match Guardian::new(job, programs, control, input) {
+        Ok(mut guardian) => guardian.run(),
+        Err(error) => {
+            eprintln!("mpiexec: the job cannot be started: {error}");
+            1
+        }
+    };
+    exit(i32::from(code))
+}
+
+struct Guardian {
+    job: Job,
+    epoll: OwnedFd,
+    control: Option<OwnedFd>,
+    children: SignalQueue,
+    listener: OwnedFd,
+    address: Address,
+    starter: Starter,
+    ranks: Vec<Rank>,
+    by_process: BTreeMap<i32, usize>,
+    started: usize,
+    connections: Vec<Option<Connection>>,
+    streams: Vec<Option<Stream>>,
+    sinks: Vec<Sink>,
+    /// Streams that are not read until their sink has room; by sink.
+    paused: Vec<bool>,
+    /// Sinks in the poll set.
+    polled: Vec<bool>,
+    /// The shared memory of the processes that join as the first in their ranks, as the second, ...
+    memories: BTreeMap<u32, (OwnedFd, u32)>,
+    deadline: Option<Instant>,
+    term_at: Option<Instant>,
+    kill_at: Option<Instant>,
+    /// The exit code, once something has failed.
+    code: Option<u8>,
+    /// The last signal that was passed on to ranks.
+    forwarded: Option<i32>,
+    interrupts: u32,
+    children_left: bool,
+    buffer: Vec<u8>,
+}
+
+impl Guardian {
+    fn new(
+        job: Job,
+        programs: Vec<PathBuf>,
+        control: OwnedFd,
+        input: Option<OwnedFd>,
+    ) -> io::Result<Guardian> {
+        // A group of its own: who kills mpiexec with its whole group shall not hit both. Writing to a terminal
+        // from there must not stop it.
+        rustix::process::setpgid(None, None)?;
+        let stop = [Signal::TTOU.as_raw(), Signal::TTIN.as_raw()];
+        drop(SignalQueue::new(&stop)?); // They stay blocked.
+        let children = SignalQueue::new(&[Signal::CHILD.as_raw()])?;
+        descendants::adopt_orphans();
+
+        let address = Address { name: job_name(), secret: Secret::random() };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&listener, &SocketAddrUnix::new_abstract_name(address.name.as_bytes())?)?;
+        listen(&listener, 4096)?;
+
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let readable = epoll::EventFlags::IN;
+        epoll::add(&epoll, &control, Source::Control.encode(), readable)?;
+        epoll::add(&epoll, &children, Source::Child.encode(), readable)?;
+        epoll::add(&epoll, &listener, Source::Listener.encode(), readable)?;
+
+        let (output, error) = (rustix::stdio::stdout(), rustix::stdio::stderr());
+        let mut sinks = vec![Sink::new(output, job.label)?];
+        if !same_file(output, error) {
+            sinks.push(Sink::new(error, job.label)?);
+        }
+        let input = match input {
+            Some(input) => input,
+            None => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
+        };
+        let starter = Starter::new(&job, programs, &address, input)?;
+        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+
+        let mut ranks = Vec::new();
+        for (part, description) in job.parts.iter().enumerate() {
+            ranks.extend((0..description.ranks).map(|_| Rank { part, ..Rank::default() }));
+        }
+        Ok(Guardian {
+            deadline: job.timeout.map(|timeout| Instant::now() + timeout),
+            job,
+            epoll,
+            control: Some(control),
+            children,
+            listener,
+            address,
+            starter,
+            ranks,
+            by_process: BTreeMap::new(),
+            started: 0,
+            connections: Vec::new(),
+            streams: Vec::new(),
+            paused: vec![false; sinks.len()],
+            polled: vec![false; sinks.len()],
+            sinks,
+            memories: BTreeMap::new(),
+            term_at: None,
+            kill_at: None,
+            code: None,
+            forwarded: None,
+            interrupts: 0,
+            children_left: true,
+            buffer: vec![0; READ_BYTES],
+        })
+    }
+
+    fn run(&mut self) -> u8 {
+        if let Some(note) = self.starter.places.note.take() {
+            self.say(&note);
+        }
+        let mut events = Vec::with_capacity(64);
+        loop {
+            self.start_some();
+            let timeout = self.timeout();
+            events.clear();
+            let timeout = timeout.map(|timeout| Timespec {
+                tv_sec: timeout.as_secs() as i64,
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            });
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.say(&format!("the poll set failed: {error}"));
+                    descendants::kill_all();
+                    return 1;
+                }
+            }
+            for event in &events {
+                self.handle(Source::decode(event.data));
+            }
+            self.reap();
+            self.look_at_clock();
+            self.flush();
+            if self.is_over() {
+                return self.finish();
+            }
+        }
+    }
+
+    fn handle(&mut self, source: Source) {
+        match source {
+            Source::Control => self.read_control(),
+            Source::Child => while self.children.take().is_some() {},
+            Source::Listener => self.accept(),
+            Source::Connection(index) => self.read_connection(index),
+            Source::Stream(index) => {
+                self.read_stream(index);
+            }
+            Source::Sink(_) => {} // Every turn flushes all of them.
+        }
+    }
+
+    // ---- starting ----
+
+    fn start_some(&mut self) {
+        for _ in 0..STARTED_AT_ONCE {
+            if self.started == self.ranks.len() || self.is_ending() {
+                return;
+            }
+            let rank = self.started;
+            let part = self.ranks[rank].part;
+            match self.starter.start(&self.job, part, rank as u32) {
+                Ok((process, pipes)) => {
+                    self.started += 1;
+                    self.ranks[rank].process = Some(process);
+                    self.by_process.insert(process.as_raw_nonzero().get(), rank);
+                    for (sink, pipe) in pipes.into_iter().flatten().enumerate() {
+                        self.add_stream(rank, sink.min(self.sinks.len() - 1), pipe);
+                    }
+                }
+                Err(error) => {
+                    let program = self.job.parts[part].program.display();
+                    self.fail(1, &format!("rank {rank} ({program}) cannot be started: {error}"));
+                }
+            }
+        }
+    }
+
+    fn add_stream(&mut self, rank: usize, sink: usize, pipe: OwnedFd) {
+        let index = self.streams.len();
+        let stream = Stream::new(index, rank as u32, sink, pipe);
+        if !self.paused[sink] {
+            let _ = epoll::add(&self.epoll, &stream, Source::Stream(index).encode(), epoll::EventFlags::IN);
+        }
+        self.streams.push(Some(stream));
+    }
+
+    // ---- output ----
+
+    /// Reads a stream once; tells whether there may be more.
+    fn read_stream(&mut self, index: usize) -> bool {
+        let Some(stream) = self.streams.get_mut(index).and_then(Option::as_mut) else { return false };
+        let sink = &mut self.sinks[stream.sink];
+        match stream.read(&mut self.buffer, sink) {
+            Progress::Bytes => !sink.is_full(),
+            Progress::Nothing => false,
+            Progress::End => {
+                self.streams[index] = None; // Closing it takes it from the poll set.
+                false
+            }
+        }
+    }
+
+    /// Takes what a rank has written before its end is told.
+    fn drain(&mut self, rank: usize) {
+        for index in 0..self.streams.len() {
+            if self.streams[index].as_ref().is_some_and(|stream| stream.rank as usize == rank) {
+                while self.read_stream(index) {}
+                if let Some(stream) = &mut self.streams[index] {
+                    stream.release(&mut self.sinks[stream.sink]);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        for sink in 0..self.sinks.len() {
+            if let Err(error) = self.sinks[sink].flush() {
+                self.lose_sink(sink, &error);
+            }
+            let waiting = self.sinks[sink].is_waiting();
+            if waiting != self.polled[sink] {
+                let _ = if waiting {
+                    let data = Source::Sink(sink).encode();
+                    epoll::add(&self.epoll, &self.sinks[sink], data, epoll::EventFlags::OUT)
+                } else {
+                    epoll::delete(&self.epoll, &self.sinks[sink])
+                };
+                self.polled[sink] = waiting;
+            }
+            self.pause(sink, self.sinks[sink].is_full());
+        }
+    }
+
+    /// Stops reading the streams of a sink, or goes on.
+    fn pause(&mut self, sink: usize, full: bool) {
+        if self.paused[sink] == full {
+            return;
+        }
+        self.paused[sink] = full;
+        for (index, stream) in self.streams.iter().enumerate() {
+            if let Some(stream) = stream.as_ref().filter(|stream| stream.sink == sink) {
+                let _ = if full {
+                    epoll::delete(&self.epoll, stream)
+                } else {
+                    let data = Source::Stream(index).encode();
+                    epoll::add(&self.epoll, stream, data, epoll::EventFlags::IN)
+                };
+            }
+        }
+    }
+
+    /// Our own output has failed. Ranks then see what they would see without us: a closed pipe.
+    fn lose_sink(&mut self, sink: usize, error: &io::Error) {
+        for stream in &mut self.streams {
+            stream.take_if(|stream| stream.sink == sink);
+        }
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            let name = ["standard output", "standard error"][sink];
+            self.fail(1, &format!("{name} cannot be written: {error}"));
+        }
+    }
+
+    fn say(&mut self, message: &str) {
+        self.sinks.last_mut().expect("there is one at least").say(&format!("mpiexec: {message}"));
+    }
+
+    // ---- members ----
+
+    fn accept(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = accept_with(&self.listener, flags) {
+            let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { continue };
+            let own = rustix::process::geteuid();
+            if peer.uid != own && !peer.uid.is_root() {
+                continue;
+            }
+            let free = self.connections.iter().position(Option::is_none);
+            let index = free.unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let data = Source::Connection(index).encode();
+            if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
+                let process = Some(peer.pid);
+                self.connections[index] = Some(Connection { socket, process, rank: None, finalized: false });
+            }
+        }
+    }
+
+    fn read_connection(&mut self, index: usize) {
+        loop {
+            let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else { return };
+            match parnass_bootstrap::receive(connection.socket.as_fd()) {
+                Ok((message, _)) => self.obey(index, message),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.disconnected(index), // Its end, or no message of ours.
+            }
+        }
+    }
+
+    fn obey(&mut self, index: usize, message: Message) {
+        let Some(connection) = &mut self.connections[index] else { return };
+        match (message, connection.rank) {
+            (Message::Join { version, secret, rank }, None) => {
+                let answer = self.admit(index, version, secret, rank as usize);
+                let connection = self.connections[index].as_ref().expect("it has just asked");
+                let sent = match &answer {
+                    Ok((welcome, memory)) => {
+                        let message = Message::Welcome(*welcome);
+                        parnass_bootstrap::send(connection.socket.as_fd(), &message, Some(memory.as_fd()))
+                    }
+                    Err(reason) => {
+                        let message = Message::Refused(reason.clone());
+                        parnass_bootstrap::send(connection.socket.as_fd(), &message, None)
+                    }
+                };
+                if answer.is_err() || sent.is_err() {
+                    self.disconnected(index);
+                }
+            }
+            (Message::Finalized, Some(_)) => connection.finalized = true,
+            (Message::Abort { code, message }, Some(rank)) => {
+                connection.finalized = true; // Its end is accounted for.
+                self.drain(rank);
+                let text = if message.is_empty() { String::new() } else { format!(": {message}") };
+                let report = format!("{} called MPI_Abort with code {code}{text}", self.name(rank));
+                self.fail(report::abort_code(code), &report);
+            }
+            _ => self.disconnected(index),
+        }
+    }
+
+    /// Gives the place of `rank` to a process, or says why not.
+    fn admit(
+        &mut self,
+        index: usize,
+        version: u32,
+        secret: Secret,
+        rank: usize,
+    ) -> Result<(Welcome, OwnedFd), String> {
+        if version != parnass_bootstrap::VERSION {
+            return Err(format!(
+                "this MPI library speaks version {version} of the start-up protocol and mpiexec version {}; \
+                 use the mpiexec that was installed with the library",
+                parnass_bootstrap::VERSION
+            ));
+        }
+        if secret != self.address.secret || rank >= self.ranks.len() {
+            return Err(
+                "PARNASS_JOB or PARNASS_RANK was changed; unset both to run the program alone".to_owned()
+            );
+        }
+        let place = &self.ranks[rank];
+        if let Some(holder) = place.member.and_then(|holder| self.connections[holder].as_ref()) {
+            let process = holder.process.map_or(0, |process| process.as_raw_nonzero().get());
+            return Err(format!(
+                "rank {rank} of this job is process {process} already; start an MPI program from within a rank \
+                 by mpiexec, or alone with PARNASS_JOB and PARNASS_RANK unset"
+            ));
+        }
+        if place.lost.is_some() || self.is_ending() {
+            return Err("the job is ending".to_owned());
+        }
+        let wave = place.joined;
+        let memory = self.memory(wave).map_err(|error| format!("no memory for the job: {error}"))?;
+        let place = &mut self.ranks[rank];
+        place.joined += 1;
+        place.member = Some(index);
+        self.connections[index].as_mut().expect("it has just asked").rank = Some(rank);
+        let welcome = Welcome {
+            size: self.ranks.len() as u32,
+            app_number: self.ranks[rank].part as i32,
+            local_cpus: parnass_bootstrap::available_processors(),
+            bound: !self.starter.places.of_rank.is_empty(),
+        };
+        Ok((welcome, memory))
+    }
+
+    /// The memory for those that join as the `wave`-th in their ranks. It is given up here with the last one.
+    fn memory(&mut self, wave: u32) -> io::Result<OwnedFd> {
+        let size = self.ranks.len() as u32;
+        let (memory, missing) = match self.memories.entry(wave) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((crate::job_memory(size)?, size)),
+        };
+        let copy = memory.try_clone()?;
+        *missing -= 1;
+        if *missing == 0 {
+            self.memories.remove(&wave);
+        }
+        Ok(copy)
+    }
+
+    fn disconnected(&mut self, index: usize) {
+        let Some(connection) = self.connections[index].take() else { return };
+        if let Some(rank) = connection.rank {
+            let place = &mut self.ranks[rank];
+            place.member = None;
+            if !connection.finalized {
+                place.lost = Some(Instant::now());
+                place.lost_process = connection.process;
+            }
+        }
+    }
+
+    // ---- ends ----
+
+    fn reap(&mut self) {
+        loop {
+            match descendants::reap() {
+                Reaped::Ended(process, status) => {
+                    if let Some(rank) = self.by_process.remove(&process.as_raw_nonzero().get()) {
+                        self.ended(rank, status);
+                    }
+                }
+                Reaped::Running => return,
+                Reaped::None => {
+                    self.children_left = self.started < self.ranks.len() && !self.is_ending();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ended(&mut self, rank: usize, status: ExitStatus) {
+        // What it said last comes first: MPI_Finalize, MPI_Abort, and the end of the connection.
+        for index in 0..self.connections.len() {
+            if self.connections[index].as_ref().is_some_and(|connection| connection.rank == Some(rank)) {
+                self.read_connection(index);
+            }
+        }
+        self.drain(rank);
+        self.ranks[rank].ended = Some(status);
+        let unfinished = self.ranks[rank].lost.is_some();
+        let finished = self.ranks[rank].joined > 0 && !unfinished;
+        if !status.success() {
+            let quiet = self.output_is_closed() && report::exit_code(status) == OUTPUT_CLOSED;
+            let by_user =
+                self.forwarded.is_some_and(|signal| report::exit_code(status) == 128 + signal as u8);
+            let report = if by_user {
+                format!("the job was ended by {}", report::signal_name(self.forwarded.unwrap_or_default()).0)
+            } else {
+                format!("{} {}", self.name(rank), report::ending(status))
+            };
+            if finished && !quiet && !by_user {
+                self.fail_and_go_on(report::exit_code(status), &report);
+            } else if quiet {
+                self.fail(OUTPUT_CLOSED, "");
+            } else {
+                self.fail(report::exit_code(status), &report);
+            }
+        } else if unfinished {
+            self.fail(1, &format!("{} exited with code 0 without calling MPI_Finalize", self.name(rank)));
+        }
+    }
+
+    /// "rank 3 (./program, process 1234)"
+    fn name(&self, rank: usize) -> String {
+        let place = &self.ranks[rank];
+        let program = self.job.parts[place.part].program.display();
+        match place.process {
+            Some(process) => format!("rank {rank} ({program}, process {})", process.as_raw_nonzero()),
+            None => format!("rank {rank} ({program})"),
+        }
+    }
+
+    /// The first failure gives the exit code and ends the job; the others are its consequences.
+    fn fail(&mut self, code: u8, report: &str) {
+        if self.is_ending() {
+            return;
+        }
+        let others = self.ranks.iter().filter(|rank| rank.is_running()).count();
+        if !report.is_empty() {
+            let rest = if others > 0 {
+                format!("; ending {}", counted(others, "other rank"))
+            } else {
+                String::new()
+            };
+            self.say(&format!("{report}{rest}"));
+        }
+        self.code.get_or_insert(code);
+        self.term_at = Some(Instant::now());
+    }
+
+    fn fail_and_go_on(&mut self, code: u8, report: &str) {
+        if self.code.is_none() && !self.is_ending() {
+            self.say(report);
+            self.code = Some(code);
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.term_at.is_some() || self.kill_at.is_some()
+    }
+
+    fn output_is_closed(&self) -> bool {
+        self.sinks.iter().any(Sink::is_closed)
+    }
+
+    // ---- signals ----
+
+    fn read_control(&mut self) {
+        let mut bytes = [0; 64];
+        let Some(control) = &self.control else { return };
+        match rustix::io::read(control, &mut bytes) {
+            Ok(0) => {
+                // mpiexec itself was killed: nobody waits for the ranks or reads what they say.
+                self.control = None;
+                descendants::kill_all();
+                exit(1);
+            }
+            Ok(count) => {
+                for &signal in &bytes[..count] {
+                    self.forward(i32::from(signal));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn forward(&mut self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        if signal == Signal::INT || signal == Signal::QUIT {
+            self.interrupts += 1;
+            if self.interrupts > 1 {
+                self.code.get_or_insert(128 + number as u8);
+                self.kill_at = Some(Instant::now());
+                for sink in &mut self.sinks {
+                    let _ = sink.flush();
+                    sink.close(); // Whoever interrupts twice does not wait for a reader either.
+                }
+                return;
+            }
+        }
+        let deadly = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
+        if deadly {
+            self.forwarded = Some(number);
+        }
+        for rank in 0..self.ranks.len() {
+            let Some(process) = self.ranks[rank].process.filter(|_| self.ranks[rank].is_running()) else {
+                continue;
+            };
+            let member = self.ranks[rank].member.and_then(|member| self.connections[member].as_ref());
+            // Signals with a meaning of the program's own go to the MPI program, not to the shell around it.
+            let _ = match member.and_then(|member| member.process) {
+                Some(member) if signal == Signal::USR1 || signal == Signal::USR2 => {
+                    kill_process(member, signal)
+                }
+                _ => kill_process_group(process, signal),
+            };
+        }
+        if deadly && self.started < self.ranks.len() {
+            self.fail(128 + number as u8, &format!("the job was ended by {}", report::signal_name(number).0));
+        }
+    }
+
+    // ---- time ----
+
+    /// How long to sleep at most.
+    fn timeout(&self) -> Option<Duration> {
+        if self.started < self.ranks.len() && !self.is_ending() {
+            return Some(Duration::ZERO);
+        }
+        let unfinished =
+            self.streams.iter().flatten().filter_map(|stream| stream.deadline(&self.sinks[stream.sink]));
+        let lost = self.ranks.iter().filter(|rank| rank.is_running()).filter_map(|rank| rank.lost);
+        let lost = lost.map(|since| since + LOST_DELAY);
+        let times = [self.deadline, self.term_at, self.kill_at];
+        let next = times.into_iter().flatten().chain(unfinished).chain(lost).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        for stream in self.streams.iter_mut().flatten() {
+            let sink = &mut self.sinks[stream.sink];
+            if stream.deadline(sink).is_some_and(|deadline| deadline <= now) {
+                stream.release(sink);
+            }
+        }
+        for rank in 0..self.ranks.len() {
+            let place = &self.ranks[rank];
+            if place.is_running() && place.lost.is_some_and(|since| since + LOST_DELAY <= now) {
+                let process = place.lost_process.map_or(0, |process| process.as_raw_nonzero().get());
+                self.ranks[rank].lost = Some(now + Duration::from_secs(1 << 30)); // Told once.
+                let name = self.name(rank);
+                self.fail(
+                    1,
+                    &format!("{name}: its MPI process {process} ended without calling MPI_Finalize"),
+                );
+            }
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
+            self.fail(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
+        }
+        let all_ended =
+            self.started == self.ranks.len() && self.ranks.iter().all(|rank| rank.ended.is_some());
+        if all_ended && self.children_left && !self.is_ending() {
+            self.term_at = Some(now + LINGER);
+        }
+        if self.term_at.is_some_and(|time| time <= now) {
+            self.term_at = None;
+            self.kill_at = Some(now + GRACE);
+            descendants::signal(Signal::TERM);
+            descendants::signal(Signal::CONT); // A stopped process takes no other signal.
+        }
+        if self.kill_at.is_some_and(|time| time <= now) {
+            self.kill_at = Some(now + KILL_ROUND);
+            descendants::signal(Signal::KILL);
+        }
+    }
+
+    // ---- the end ----
+
+    fn is_over(&self) -> bool {
+        !self.children_left
+    }
+
+    /// No descendant is left: passes on what they wrote and gives the exit code.
+    fn finish(&mut self) -> u8 {
+        for rank in 0..self.ranks.len() {
+            self.drain(rank);
+        }
+        self.streams.clear();
+        loop {
+            self.flush();
+            if !self.sinks.iter().any(Sink::is_waiting) {
+                break;
+            }
+            let mut events = Vec::with_capacity(8);
+            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None);
+            for event in &events {
+                match Source::decode(event.data) {
+                    Source::Control => self.read_control(),
+                    Source::Child => while self.children.take().is_some() {},
+                    _ => {}
+                }
+            }
+            if self.forwarded.is_some() {
+                break; // The user ends what only waits for its reader.
+            }
+        }
+        self.code.unwrap_or(0)
+    }
+}
+
+/// A name that no other job has and nobody can guess in advance.
+fn job_name() -> String {
+    let mut bytes = [0; 8];
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    format!("parnass-{}-{:016x}", rustix::process::getpid().as_raw_nonzero(), u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,107 @@
+//! Which processors a job may use, and which of them each rank.
+//!
+//! By default a rank runs wherever the kernel puts it: two jobs that are bound without knowing of one another
+//! would share cores while others idle. Who asks for binding gets cores that no other bound job holds; a core
+//! is held by a socket with an abstract name, so that the claim ends with its holder.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use crate::arguments::Bind;
+
+/// Where the ranks of a job run.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The processors of each rank; empty when ranks are not bound.
+    pub of_rank: Vec<Vec<usize>>,
+    /// Why ranks are not bound though it was asked for.
+    pub note: Option<String>,
+    _claims: Vec<OwnedFd>,
+}
+
+/// Chooses places for `ranks` ranks.
+pub fn choose(how: Bind, ranks: usize) -> Places {
+    let units = match how {
+        Bind::None => return Places::default(),
+        Bind::Core => cores(&allowed_processors()),
+        Bind::Thread => allowed_processors().into_iter().map(|processor| vec![processor]).collect(),
+    };
+    let usable = units.len().min(parnass_bootstrap::available_processors());
+    let unbound =
+        |reason: String| Places { note: Some(format!("ranks are not bound: {reason}")), ..Places::default() };
+    let noun = if how == Bind::Core { "core" } else { "hardware thread" };
+    if ranks > usable {
+        let counted = crate::report::counted;
+        return unbound(format!("{} on {}", counted(ranks, "rank"), counted(usable, noun)));
+    }
+    let mut places = Places::default();
+    for unit in units {
+        if places.of_rank.len() < ranks
+            && let Some(mut claims) = claim(&unit)
+        {
+            places._claims.append(&mut claims);
+            places.of_rank.push(unit);
+        }
+    }
+    if places.of_rank.len() < ranks {
+        return unbound(format!("other bound jobs hold too many of the {usable} {noun}s"));
+    }
+    places
+}
+
+fn allowed_processors() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
+}
+
+/// The allowed hardware threads, by core.
+fn cores(processors: &[usize]) -> Vec<Vec<usize>> {
+    let mut cores: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &processor in processors {
+        let path = format!("/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list");
+        let siblings = std::fs::read_to_string(path).unwrap_or_default();
+        let first = siblings.split([',', '-', '\n']).next().and_then(|first| first.parse().ok());
+        cores.entry(first.unwrap_or(processor)).or_default().push(processor);
+    }
+    cores.into_values().collect()
+}
+
+fn claim(processors: &[usize]) -> Option<Vec<OwnedFd>> {
+    let one = |processor: &usize| -> rustix::io::Result<OwnedFd> {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        let name = format!("parnass-processor-{processor}");
+        bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+        Ok(socket)
+    };
+    processors.iter().map(one).collect::<rustix::io::Result<_>>().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_allowed_processor_is_in_one_core() {
+        let allowed = allowed_processors();
+        let mut seen: Vec<usize> = cores(&allowed).concat();
+        seen.sort_unstable();
+        assert_eq!(seen, allowed);
+    }
+
+    #[test]
+    fn more_ranks_than_cores_are_not_bound() {
+        let places = choose(Bind::Core, 100_000);
+        assert!(places.of_rank.is_empty() && places.note.unwrap().contains("100000 ranks on"));
+    }
+
+    #[test]
+    fn a_core_has_one_holder() {
+        let held = claim(&[100_001]).unwrap();
+        assert!(claim(&[100_001]).is_none());
+        drop(held);
+        assert!(claim(&[100_001]).is_some());
+    }
+}
