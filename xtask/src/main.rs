@@ -31,8 +31,11 @@ enum Command {
     Tidy,
     /// Build a release and install it: bin/, lib/, include/
     Dist {
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", default_value = "target/prefix")]
         prefix: PathBuf,
+        /// Cargo's profile; dev builds quicker and runs slower
+        #[arg(long, value_name = "NAME", default_value = "release")]
+        profile: String,
     },
 }
 
@@ -42,7 +45,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Codegen { check, stubs } => codegen::run(&root, check, stubs),
         Command::Tidy => tidy::run(&root),
-        Command::Dist { prefix } => dist::run(&root, &prefix),
+        Command::Dist { prefix, profile } => dist::run(&root, &prefix, &profile),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

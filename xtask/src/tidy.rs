@@ -39,7 +39,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("parnass-launcher", &["parnass-base", "parnass-bootstrap", "parnass-transport-shm"]),
-    ("parnass-tools", &["parnass-base", "parnass-mpi", "parnass-launcher", "parnass-bootstrap"]),
+    (
+        "parnass-tools",
+        &["parnass-base", "parnass-collectives", "parnass-mpi", "parnass-launcher", "parnass-bootstrap"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -183,6 +183,23 @@ pub fn set_name(name: &CStr) {
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
+/// Whether this process may read the memory of process `process`, tried on one byte at `address` there.
+///
+/// # Errors
+/// What process_vm_readv(2) says: `PermissionDenied` where the kernel forbids it, `Unsupported` where it has
+/// no such call.
+pub fn read_memory_of(process: i32, address: usize) -> io::Result<()> {
+    let mut byte = 0u8;
+    let near = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let far = libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: 1 };
+    // SAFETY: one byte is written to a local variable; the kernel checks the remote address.
+    match unsafe { libc::process_vm_readv(process, &near, 1, &far, 1, 0) } {
+        1 => Ok(()),
+        0 => Err(io::ErrorKind::InvalidData.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
 use parnass_bootstrap::{Address, Message, Secret, Welcome};
+use parnass_transport_shm::JobMemory;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -482,7 +483,7 @@ impl Guardian {
         let size = self.ranks.len() as u32;
         let (memory, missing) = match self.memories.entry(wave) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert((crate::job_memory(size)?, size)),
+            Entry::Vacant(entry) => entry.insert((JobMemory::create(size)?, size)),
         };
         let copy = memory.try_clone()?;
         *missing -= 1;

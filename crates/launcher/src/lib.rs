@@ -66,8 +66,3 @@ fn fail(message: &str, code: u8) -> ExitCode {
     eprintln!("mpiexec: {message}");
     ExitCode::from(code)
 }
-
-/// The memory that `size` ranks share: an anonymous file, which ends with its last holder.
-fn job_memory(_size: u32) -> std::io::Result<std::os::fd::OwnedFd> {
-    Ok(rustix::fs::memfd_create("parnass-job", rustix::fs::MemfdFlags::CLOEXEC)?)
-}

@@ -1,1 +1,8 @@
+//! The programs around the library: the compiler wrappers and the `parnass` command.
+
 #![forbid(unsafe_code)]
+
+pub mod info;
+pub mod prefix;
+pub mod probe;
+pub mod wrapper;

@@ -1,0 +1,46 @@
+//! `parnass`: what this installation is and can do.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use parnass_tools::{info, probe};
+
+#[derive(Parser)]
+#[command(name = "parnass", version, about = "What this installation of Parnass is and can do")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Version, build, this machine, and the tables by which messages and collectives travel
+    Info {
+        /// Only the procedures that are not implemented, one name a line
+        #[arg(long)]
+        missing: bool,
+        /// For programs
+        #[arg(long, conflicts_with = "missing")]
+        json: bool,
+    },
+    #[command(name = probe::TARGET, hide = true)]
+    ProbeTarget,
+    #[command(name = probe::READER, hide = true)]
+    ProbeReader { process: String, address: String },
+}
+
+fn main() -> ExitCode {
+    let text = match Arguments::parse().command {
+        Command::Info { missing: true, .. } => info::missing(),
+        Command::Info { json: true, .. } => format!("{:#}\n", info::Facts::gather().json()),
+        Command::Info { .. } => info::Facts::gather().text(),
+        Command::ProbeTarget => return probe::target(),
+        Command::ProbeReader { process, address } => return probe::reader(&process, &address),
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE, // The reader has gone; there is nobody to tell.
+    }
+}

@@ -1,0 +1,240 @@
+//! `parnass info`: what this installation is, what it would do here, and what it cannot do.
+
+use std::fmt::Write as _;
+
+use parnass_collectives::{ALGORITHMS, RULES};
+use parnass_mpi::implemented::{MISSING, PROCEDURES};
+use parnass_mpi::pt2pt::protocol::{Capabilities, DIRECT_THRESHOLD_VARIABLE, Table};
+use serde_json::{Value, json};
+
+use crate::prefix::Prefix;
+use crate::probe;
+
+/// Everything that `parnass info` tells.
+#[derive(Debug)]
+pub struct Facts {
+    prefix: Option<Prefix>,
+    processors: Processors,
+    direct: Result<(), String>,
+    protocols: Table,
+}
+
+#[derive(Debug)]
+struct Processors {
+    online: usize,
+    allowed: usize,
+    usable: usize,
+}
+
+impl Facts {
+    /// Looks at this machine.
+    pub fn gather() -> Facts {
+        let direct = probe::direct_copy();
+        let mut capabilities = Capabilities::default();
+        if direct.is_err() {
+            capabilities.direct_bytes = None;
+        }
+        let threshold = std::env::var(DIRECT_THRESHOLD_VARIABLE).ok().and_then(|text| text.parse().ok());
+        let allowed = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
+        Facts {
+            prefix: Prefix::of_this_program().ok(),
+            processors: Processors {
+                online: online_processors().unwrap_or(allowed),
+                allowed,
+                usable: parnass_bootstrap::available_processors(),
+            },
+            direct,
+            protocols: Table::new(capabilities, threshold),
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let out = &mut text;
+        let _ = writeln!(out, "Parnass {}", env!("CARGO_PKG_VERSION"));
+        row(out, "standard", "MPI 5.0, standard ABI 1.0 (libmpi_abi.so.1)");
+        row(out, "build", &build());
+        if let Some(prefix) = &self.prefix {
+            row(out, "prefix", &prefix.directory().display().to_string());
+            let library = prefix.library_file();
+            let missing = if library.exists() { "" } else { "  (not there)" };
+            row(out, "library", &format!("{}{missing}", library.display()));
+        }
+        let done = PROCEDURES - MISSING.len();
+        let rest = if MISSING.is_empty() { "" } else { "; the others: parnass info --missing" };
+        row(out, "procedures", &format!("{done} of {PROCEDURES}{rest}"));
+
+        let _ = writeln!(out, "\nthis machine");
+        let Processors { online, allowed, usable } = self.processors;
+        row(out, "processors", &format!("{usable} for jobs ({online} online, {allowed} by affinity mask)"));
+        row(
+            out,
+            "oversubscribed",
+            &format!("from {} ranks on; waiting ranks then sleep at once", usable + 1),
+        );
+        row(out, "binding", "none, unless mpiexec --bind core asks for it and cores suffice");
+        row(out, "transports", "shm (one machine)");
+        match &self.direct {
+            Ok(()) => row(out, "direct copy", "allowed (process_vm_readv)"),
+            Err(reason) => {
+                row(out, "direct copy", &format!("not allowed: {reason}; long messages go in chunks"))
+            }
+        }
+
+        let _ = writeln!(out, "\nhow a message travels");
+        for protocol in self.protocols.rows() {
+            row(out, &limit(protocol.limit, "B"), &format!("{:<8} {}", protocol.name, protocol.meaning));
+        }
+        let _ = writeln!(out, "  {DIRECT_THRESHOLD_VARIABLE}=BYTES moves the limit to direct transfer.");
+
+        let _ = writeln!(out, "\nwhich algorithm a collective takes (the first line that fits)");
+        for rule in RULES {
+            let condition = match (rule.oversubscribed, rule.up_to_processes) {
+                (true, _) => "more ranks than cores".to_owned(),
+                (false, u32::MAX) => "any".to_owned(),
+                (false, processes) => format!("up to {processes} ranks"),
+            };
+            let name = rule.operation.name();
+            let bytes = limit(rule.up_to_bytes, "B");
+            let _ = writeln!(out, "  {name:<22} {condition:<22} {bytes:<14} {}", rule.algorithm);
+        }
+        let _ = writeln!(
+            out,
+            "  {}=operation:algorithm,... chooses another, of these:",
+            parnass_mpi::coll::OVERRIDE_VARIABLE
+        );
+        for (operation, names) in algorithms() {
+            let _ = writeln!(out, "  {operation:<22} {}", names.join(" "));
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let number = |limit: u64| if limit == u64::MAX { Value::Null } else { json!(limit) };
+        let protocols: Vec<Value> = self
+            .protocols
+            .rows()
+            .iter()
+            .map(|row| json!({ "name": row.name, "up_to_bytes": number(row.limit), "meaning": row.meaning }))
+            .collect();
+        let rules: Vec<Value> = RULES.iter().map(|rule| {
+            json!({
+                "operation": rule.operation.name(),
+                "oversubscribed": rule.oversubscribed,
+                "up_to_processes": if rule.up_to_processes == u32::MAX { Value::Null } else { json!(rule.up_to_processes) },
+                "up_to_bytes": number(rule.up_to_bytes),
+                "algorithm": rule.algorithm,
+            })
+        }).collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "standard": "5.0",
+            "abi": "1.0",
+            "build": build(),
+            "prefix": self.prefix.as_ref().map(|prefix| prefix.directory().display().to_string()),
+            "procedures": PROCEDURES,
+            "missing": MISSING,
+            "processors": {
+                "online": self.processors.online,
+                "allowed": self.processors.allowed,
+                "usable": self.processors.usable,
+            },
+            "transports": ["shm"],
+            "direct_copy": { "allowed": self.direct.is_ok(), "reason": self.direct.as_ref().err() },
+            "protocols": protocols,
+            "collectives": rules,
+        })
+    }
+}
+
+/// What is not implemented, one name a line.
+pub fn missing() -> String {
+    MISSING.iter().fold(String::new(), |text, name| text + name + "\n")
+}
+
+fn row(out: &mut String, name: &str, value: &str) {
+    let _ = writeln!(out, "  {name:<16} {value}");
+}
+
+fn build() -> String {
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!("{profile}, {}-{}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// "up to 16 KiB", "up to 1023 B", "any".
+fn limit(limit: u64, unit: &str) -> String {
+    match limit {
+        u64::MAX => "any size".to_owned(),
+        limit if limit >= 1 << 20 && limit.is_multiple_of(1 << 20) => {
+            format!("up to {} Mi{unit}", limit >> 20)
+        }
+        limit if limit >= 1 << 10 && limit.is_multiple_of(1 << 10) => {
+            format!("up to {} Ki{unit}", limit >> 10)
+        }
+        limit => format!("up to {limit} {unit}"),
+    }
+}
+
+/// The algorithms of each operation.
+fn algorithms() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut found: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    for rule in RULES {
+        let name = rule.operation.name();
+        if found.iter().all(|(known, _)| *known != name) {
+            let able = ALGORITHMS.iter().filter(|algorithm| algorithm.operations.contains(&rule.operation));
+            found.push((name, able.map(|algorithm| algorithm.name).collect()));
+        }
+    }
+    found
+}
+
+/// From the list of ranges that the kernel keeps, as "0-3,8".
+fn online_processors() -> Option<usize> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.parse::<usize>().ok()? + 1 - first.parse::<usize>().ok()?)
+    };
+    list.trim().split(',').map(range).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            prefix: Some(Prefix::at("/p")),
+            processors: Processors { online: 4, allowed: 3, usable: 2 },
+            direct: Err("Operation not permitted".into()),
+            protocols: Table::new(Capabilities { direct_bytes: None, ..Capabilities::default() }, None),
+        }
+    }
+
+    #[test]
+    fn the_text_tells_each_fact() {
+        let text = facts().text();
+        for part in
+            ["2 for jobs (4 online", "not allowed: Operation not permitted", "up to 1 KiB", "allreduce", "/p"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_json_holds_the_tables() {
+        let json = facts().json();
+        assert_eq!(json["direct_copy"]["allowed"], false);
+        assert_eq!(json["protocols"][1]["up_to_bytes"], Value::Null);
+        assert_eq!(json["collectives"].as_array().unwrap().len(), RULES.len());
+        assert_eq!(json["missing"].as_array().unwrap().len(), MISSING.len());
+    }
+
+    #[test]
+    fn missing_procedures_stand_one_a_line() {
+        assert_eq!(missing().lines().count(), MISSING.len());
+        assert!(missing().lines().all(|name| name.starts_with("MPI_")));
+    }
+}
