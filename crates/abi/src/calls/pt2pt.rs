@@ -1,5 +1,7 @@
 //! Point-to-point communication (MPI 5.0, chapter 3).
 
+#![allow(clippy::too_many_arguments)]
+
 use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
 use crate::call::Call;
 use crate::calls::request::store;
