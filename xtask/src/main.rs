@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 mod codegen;
+mod demo;
 mod dist;
+mod python;
+mod test;
 mod tidy;
 
 #[derive(Parser)]
@@ -29,6 +32,10 @@ enum Command {
     },
     /// Check the walls between the crates and the rules that the compiler does not know
     Tidy,
+    /// Build everything and run real MPI programs on four ranks
+    Demo,
+    /// Run every check: format, lints, unit, property and loom tests, multi-process programs, real clients
+    Test(test::Options),
     /// Build a release and install it: bin/, lib/, include/
     Dist {
         #[arg(long, value_name = "DIR", default_value = "target/prefix")]
@@ -45,6 +52,8 @@ fn main() -> std::process::ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Codegen { check, stubs } => codegen::run(&root, check, stubs),
         Command::Tidy => tidy::run(&root),
+        Command::Demo => demo::run(&root),
+        Command::Test(options) => test::run(&root, &options),
         Command::Dist { prefix, profile } => dist::run(&root, &prefix, &profile),
     };
     match outcome {

@@ -1,0 +1,232 @@
+//! Runs one command to its end or its time limit, and looks for what it left behind.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// The variable by which a process that a test started is known, whoever its parent has become.
+const MARK: &str = "PARNASS_TEST_MARK";
+
+/// As much of each stream is kept, its beginning; the rest is read and dropped.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// What leftovers are given to go by themselves once the command has ended.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How a command ended and what it said.
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub timed_out: bool,
+    pub stdout: String,
+    pub stderr: String,
+    pub elapsed: Duration,
+    /// What was still there after the grace, in words; empty when all was clean.
+    pub leftovers: Vec<String>,
+}
+
+impl Outcome {
+    /// The exit status as a shell would give it: 128 plus the signal's number after a signal.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+}
+
+/// Runs `command` in a process group of its own, with `input` on its standard input, for at most `limit`.
+///
+/// `scratch` is a folder of the caller's: the command's TMPDIR is made in it, and must be empty afterwards.
+pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) -> anyhow::Result<Outcome> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let mark = format!("{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let temporary = scratch.join(format!("tmp-{mark}"));
+    std::fs::create_dir_all(&temporary).with_context(|| temporary.display().to_string())?;
+    let before = Residue::now();
+
+    command.env(MARK, &mark).env("TMPDIR", &temporary).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("{:?}", command.get_program()))?;
+    let group = Pid::from_child(&child);
+    let mut stdin = child.stdin.take().context("stdin")?;
+    let input = input.to_vec();
+    // A program that ends without reading its input is its own affair: the pipe breaks, and that is all.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let stdout = collect(child.stdout.take().context("stdout")?);
+    let stderr = collect(child.stderr.take().context("stderr")?);
+
+    let mut timed_out = false;
+    let mut pause = Duration::from_millis(1);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > limit && !timed_out {
+            timed_out = true;
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    };
+    let elapsed = start.elapsed();
+
+    let mut leftovers = Vec::new();
+    let deadline = Instant::now() + GRACE;
+    loop {
+        let processes = marked_processes(&mark);
+        let residue = Residue::now().beyond(&before, &mark);
+        if (processes.is_empty() && residue.is_empty()) || Instant::now() > deadline || timed_out {
+            leftovers.extend(processes.iter().map(|(pid, name)| format!("process {pid} ({name})")));
+            leftovers.extend(residue);
+            for (pid, _) in processes {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for entry in std::fs::read_dir(&temporary)?.flatten() {
+        leftovers.push(format!("temporary file {}", entry.file_name().to_string_lossy()));
+    }
+    std::fs::remove_dir_all(&temporary)?;
+    let _ = writer.join();
+    Ok(Outcome { status, timed_out, stdout: joined(stdout), stderr: joined(stderr), elapsed, leftovers })
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let (mut kept, mut piece) = (Vec::new(), vec![0; 1 << 16]);
+        while let Ok(length @ 1..) = stream.read(&mut piece) {
+            let room = KEPT_BYTES.saturating_sub(kept.len());
+            kept.extend_from_slice(&piece[..length.min(room)]);
+        }
+        kept
+    })
+}
+
+fn joined(thread: std::thread::JoinHandle<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&thread.join().unwrap_or_default()).into_owned()
+}
+
+/// The numbers of all processes on the machine.
+fn process_ids() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Living processes that carry `mark` in their environment (zombies have none).
+fn marked_processes(mark: &str) -> Vec<(Pid, String)> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let mut found = Vec::new();
+    for id in process_ids() {
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        if environment.split(|&byte| byte == 0).any(|entry| entry == wanted) {
+            let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+            found.extend(Pid::from_raw(id).map(|pid| (pid, name.trim().to_owned())));
+        }
+    }
+    found
+}
+
+/// What a job could leave on the machine without a process: names in /dev/shm and in /tmp, and named sockets.
+struct Residue {
+    files: BTreeSet<PathBuf>,
+    sockets: BTreeSet<(String, String)>,
+}
+
+impl Residue {
+    fn now() -> Self {
+        let mut files = BTreeSet::new();
+        for folder in ["/dev/shm", "/tmp", "/var/tmp", "/run"] {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                // Other programs use these folders too; ours would carry its name.
+                if entry.file_name().to_string_lossy().to_lowercase().contains("parnass") {
+                    files.insert(entry.path());
+                }
+            }
+        }
+        let mut sockets = BTreeSet::new();
+        for line in std::fs::read_to_string("/proc/net/unix").unwrap_or_default().lines().skip(1) {
+            let mut fields = line.split_whitespace().skip(6);
+            if let (Some(inode), Some(name)) = (fields.next(), fields.next())
+                && name.to_lowercase().contains("parnass")
+            {
+                sockets.insert((name.to_owned(), inode.to_owned()));
+            }
+        }
+        Self { files, sockets }
+    }
+
+    /// What is there now and was not `before`, without what belongs to living processes of others.
+    fn beyond(&self, before: &Self, mark: &str) -> Vec<String> {
+        let mut found: Vec<String> =
+            self.files.difference(&before.files).map(|path| format!("file {}", path.display())).collect();
+        for (name, inode) in self.sockets.difference(&before.sockets) {
+            if !held_by_another(inode, mark) {
+                found.push(format!("socket {name}"));
+            }
+        }
+        found
+    }
+}
+
+/// True when a process without `mark` holds the socket with this inode: then it is another job's.
+fn held_by_another(inode: &str, mark: &str) -> bool {
+    let wanted = PathBuf::from(format!("socket:[{inode}]"));
+    let ours: BTreeSet<i32> =
+        marked_processes(mark).iter().map(|(pid, _)| pid.as_raw_nonzero().get()).collect();
+    process_ids().into_iter().filter(|id| !ours.contains(id)).any(|id| {
+        std::fs::read_dir(format!("/proc/{id}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target == wanted))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, input: &[u8], limit_s: u64) -> Outcome {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command, input, Duration::from_secs(limit_s), &std::env::temp_dir()).unwrap()
+    }
+
+    #[test]
+    fn streams_and_status_come_back() {
+        let outcome = shell("cat; echo no >&2; exit 5", b"in", 20);
+        assert_eq!((outcome.code(), outcome.stdout.as_str(), outcome.stderr.as_str()), (5, "in", "no\n"));
+        assert!(outcome.leftovers.is_empty() && !outcome.timed_out);
+    }
+
+    #[test]
+    fn a_signal_is_a_code_above_128() {
+        assert_eq!(shell("kill -9 $$", b"", 20).code(), 137);
+    }
+
+    #[test]
+    fn what_hangs_is_ended() {
+        let outcome = shell("sleep 1000", b"", 1);
+        assert!(outcome.timed_out);
+    }
+
+    #[test]
+    fn a_process_left_behind_is_found_and_ended() {
+        let outcome = shell("setsid sleep 1000 >/dev/null 2>&1 </dev/null & exit 0", b"", 20);
+        assert_eq!(outcome.leftovers.len(), 1, "{:?}", outcome.leftovers);
+        assert!(outcome.leftovers[0].contains("sleep"));
+    }
+
+    #[test]
+    fn a_file_left_behind_is_found() {
+        let outcome = shell("touch \"$TMPDIR/stale\"", b"", 20);
+        assert_eq!(outcome.leftovers, ["temporary file stale"]);
+    }
+}
