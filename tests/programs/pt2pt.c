@@ -151,6 +151,7 @@ static void cancellation(int left, int right)
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &flag);
     CHECK(flag, "a receive that nobody matches can be cancelled");
+    MPI_Barrier(WORLD);
     /* What was sent afterwards is not swallowed by the cancelled receive. */
     int sent = 77;
     MPI_Sendrecv(&sent, 1, MPI_INT, right, 40, &value, 1, MPI_INT, left, 40, WORLD, &status);
