@@ -77,7 +77,7 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
             "fmt" => cargo::format(root, &mut tally),
             "clippy" => cargo::clippy(root, &mut tally),
             "tidy" => single(&mut tally, stage, || crate::tidy::run(root)),
-            "codegen" => single(&mut tally, stage, || crate::codegen::run(root, true)),
+            "codegen" => single(&mut tally, stage, || crate::codegen::run(root, true, false)),
             "unit" => cargo::unit(root, &mut tally),
             "loom" => cargo::loom(root, &mut tally),
             "dist" => {
