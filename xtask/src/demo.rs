@@ -8,15 +8,15 @@ use anyhow::{Context, bail};
 
 use crate::python::{Environment, quiet};
 
-/// Builds into `target/parnass`, runs C programs and mpi4py there, and says what to type next.
+/// Builds into `target/prefix`, runs C programs and mpi4py there, and says what to type next.
 pub fn run(root: &Path) -> anyhow::Result<()> {
     let start = Instant::now();
-    let prefix = root.join("target/parnass");
+    let prefix = root.join("target/prefix");
     let work = root.join("target/demo");
     std::fs::create_dir_all(&work)?;
 
     step("Building Parnass (the first time takes a few minutes)");
-    crate::dist::run(root, &prefix)?;
+    crate::dist::run(root, &prefix, "release")?;
 
     step("C programs, compiled with our mpicc");
     let mpiexec = prefix.join("bin/mpiexec");

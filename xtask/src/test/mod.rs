@@ -60,7 +60,7 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         root: root.to_path_buf(),
         prefix: match &options.prefix {
             Some(prefix) => std::path::absolute(prefix)?,
-            None => root.join("target/parnass"),
+            None => root.join("target/prefix"),
         },
         programs: scratch.join("programs"),
         scratch,
@@ -83,7 +83,7 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
             "dist" => {
                 let failed = tally.failed;
                 if options.prefix.is_none() {
-                    single(&mut tally, stage, || crate::dist::run(root, &places.prefix))?;
+                    single(&mut tally, stage, || crate::dist::run(root, &places.prefix, "release"))?;
                 }
                 installed = tally.failed == failed;
                 Ok(())
