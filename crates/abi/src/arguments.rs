@@ -567,6 +567,11 @@ impl<'a, T: Copy> OutSlice<'a, T> {
         self.0.is_empty()
     }
 
+    /// What the program has there, for an array that is read and written.
+    pub fn get(&self, index: usize) -> T {
+        self.0[index]
+    }
+
     /// Writes an element.
     #[inline]
     pub fn set(&mut self, index: usize, value: T) {

@@ -38,7 +38,6 @@ pub const MISSING: &[&str] = &[
     "MPI_Comm_spawn",
     "MPI_Comm_spawn_multiple",
     "MPI_Compare_and_swap",
-    "MPI_Dims_create",
     "MPI_Dist_graph_create",
     "MPI_Dist_graph_create_adjacent",
     "MPI_Dist_graph_neighbors",

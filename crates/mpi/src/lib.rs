@@ -18,6 +18,7 @@ pub mod process;
 pub mod progress;
 pub mod pt2pt;
 pub mod request;
+pub mod topology;
 
 pub use comm::{Communicator, Plane};
 pub use datatype::{Buffer, Datatype};

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use parnass_mpi::datatype::{
-    CountForm, DistributedDimension, ParameterisedDatatypes, Recipe, Selected, match_size,
+    CountForm, DistributedDimension, ParameterisedDatatypes, Recipe, match_size, value_index,
 };
 use std::sync::LazyLock;
 
@@ -12,16 +12,6 @@ static PARAMETERISED: LazyLock<ParameterisedDatatypes> = LazyLock::new(Parameter
 /// Which form of a constructor the program has called.
 fn form(call: &Call) -> CountForm {
     if call.name().ends_with("_c") { CountForm::Large } else { CountForm::Int }
-}
-
-fn set_selected(place: &OutHandle<Datatype>, selected: Selected) -> Result<()> {
-    match selected {
-        Selected::Predefined(handle) => {
-            place.set_raw(handle);
-            Ok(())
-        }
-        Selected::Made(datatype) => place.set(datatype),
-    }
 }
 
 /// The recipe of a datatype that was not made by a large-count constructor: the int forms cannot tell of those.
@@ -127,17 +117,17 @@ pub fn type_create_darray(
 
 /// MPI_Type_create_f90_complex.
 pub fn type_create_f90_complex(_call: &Call, p: i32, r: i32, newtype: OutHandle<Datatype>) -> Result<()> {
-    set_selected(&newtype, PARAMETERISED.f90_complex(p, r)?)
+    newtype.set(PARAMETERISED.f90_complex(p, r)?)
 }
 
 /// MPI_Type_create_f90_integer.
 pub fn type_create_f90_integer(_call: &Call, r: i32, newtype: OutHandle<Datatype>) -> Result<()> {
-    set_selected(&newtype, PARAMETERISED.f90_integer(r)?)
+    newtype.set(PARAMETERISED.f90_integer(r)?)
 }
 
 /// MPI_Type_create_f90_real.
 pub fn type_create_f90_real(_call: &Call, p: i32, r: i32, newtype: OutHandle<Datatype>) -> Result<()> {
-    set_selected(&newtype, PARAMETERISED.f90_real(p, r)?)
+    newtype.set(PARAMETERISED.f90_real(p, r)?)
 }
 
 /// MPI_Type_create_hindexed.
@@ -399,13 +389,8 @@ pub fn type_get_value_index(
     index_type: &Arc<Datatype>,
     pair_type: OutHandle<Datatype>,
 ) -> Result<()> {
-    match PARAMETERISED.value_index(value_type, index_type) {
-        Some(selected) => set_selected(&pair_type, selected),
-        None => {
-            pair_type.set_null();
-            Ok(())
-        }
-    }
+    pair_type.set_raw(value_index(value_type, index_type).unwrap_or(MPI_DATATYPE_NULL));
+    Ok(())
 }
 
 /// MPI_Type_indexed.

@@ -767,27 +767,6 @@ pub unsafe extern "C" fn PMPI_Compare_and_swap(origin_addr: *const c_void, compa
     unsafe { compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win) }
 }
 
-unsafe extern "C" fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    let _ = (nnodes, ndims, dims);
-    let call = Call::enter("MPI_Dims_create");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    unsafe { dims_create(nnodes, ndims, dims) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    unsafe { dims_create(nnodes, ndims, dims) }
-}
-
 unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
     let handler = comm_old;
     let _ = (comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);

@@ -27,3 +27,4 @@ pub mod pack;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod topology;

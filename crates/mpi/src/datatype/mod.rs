@@ -7,7 +7,7 @@ mod predefined;
 
 pub use construct::{CountForm, DistributedDimension, Order};
 pub use pack::{external_size, pack, pack_external, pack_size, unpack, unpack_external};
-pub use parameterised::{ParameterisedDatatypes, Selected, match_size};
+pub use parameterised::{ParameterisedDatatypes, match_size, value_index};
 pub use predefined::{PredefinedDatatypes, handle};
 
 use crate::attribute::AttributeStore;

@@ -4,17 +4,8 @@ use super::{Datatype, Recipe, layout_of};
 use crate::attribute::AttributeStore;
 use crate::constants::*;
 use crate::{Error, Result};
-use parnass_datatype::{Element, Family, Operand, Operator};
+use parnass_datatype::{Element, Operand};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The answer to such a question.
-#[derive(Clone, Debug)]
-pub enum Selected {
-    /// The predefined datatype with this handle value.
-    Predefined(usize),
-    /// A datatype that lives as long as the process; the same one for the same question.
-    Made(Arc<Datatype>),
-}
 
 /// The parameterised datatypes that a process has asked for.
 #[derive(Debug, Default)]
@@ -37,24 +28,24 @@ const PAIRS: &[(usize, usize, usize)] = &[
 
 impl ParameterisedDatatypes {
     /// MPI_Type_create_f90_real: at least `precision` decimal digits and a decimal exponent of `range`.
-    pub fn f90_real(&self, precision: i32, range: i32) -> Result<Selected> {
+    pub fn f90_real(&self, precision: i32, range: i32) -> Result<Arc<Datatype>> {
         let element = real_of(precision, range)?;
-        Ok(self.make(MPI_COMBINER_F90_REAL, vec![precision, range], Vec::new(), Operand::One(element)))
+        Ok(self.make(MPI_COMBINER_F90_REAL, vec![precision, range], element))
     }
 
     /// MPI_Type_create_f90_complex: two such reals.
-    pub fn f90_complex(&self, precision: i32, range: i32) -> Result<Selected> {
+    pub fn f90_complex(&self, precision: i32, range: i32) -> Result<Arc<Datatype>> {
         let element = match real_of(precision, range)? {
             Element::Float32 => Element::Complex32,
             Element::Float64 => Element::Complex64,
             Element::LongDouble => Element::ComplexLongDouble,
             _ => Element::Complex128,
         };
-        Ok(self.make(MPI_COMBINER_F90_COMPLEX, vec![precision, range], Vec::new(), Operand::One(element)))
+        Ok(self.make(MPI_COMBINER_F90_COMPLEX, vec![precision, range], element))
     }
 
     /// MPI_Type_create_f90_integer: all numbers of up to `range` decimal digits.
-    pub fn f90_integer(&self, range: i32) -> Result<Selected> {
+    pub fn f90_integer(&self, range: i32) -> Result<Arc<Datatype>> {
         let element = match range {
             i32::MIN..0 => {
                 return Err(Error::new(MPI_ERR_ARG, format!("r is {range}; it must not be negative")));
@@ -71,57 +62,31 @@ impl ParameterisedDatatypes {
                 return Err(Error::new(MPI_ERR_ARG, message));
             }
         };
-        Ok(self.make(MPI_COMBINER_F90_INTEGER, vec![range], Vec::new(), Operand::One(element)))
+        Ok(self.make(MPI_COMBINER_F90_INTEGER, vec![range], element))
     }
 
-    /// MPI_Type_get_value_index: the pair for MPI_MINLOC and MPI_MAXLOC of these two types; none if there is none.
-    pub fn value_index(&self, value: &Arc<Datatype>, index: &Arc<Datatype>) -> Option<Selected> {
-        let (value_handle, index_handle) = (value.predefined()?, index.predefined()?);
-        if let Some(&(.., pair)) =
-            PAIRS.iter().find(|&&(value, index, _)| (value, index) == (value_handle, index_handle))
-        {
-            return Some(Selected::Predefined(pair));
-        }
-        let (Operand::One(value_element), Operand::One(index_element)) = (value.operand?, index.operand?)
-        else {
-            return None;
-        };
-        let operand = Operand::Pair { value: value_element, index: index_element };
-        let datatypes = vec![value.clone(), index.clone()];
-        let defined = Operator::MinLocation.accepts(operand) && index_element.family() == Family::Integer;
-        defined.then(|| self.make(MPI_COMBINER_VALUE_INDEX, Vec::new(), datatypes, operand))
-    }
-
-    fn make(
-        &self,
-        combiner: i32,
-        integers: Vec<i32>,
-        datatypes: Vec<Arc<Datatype>>,
-        operand: Operand,
-    ) -> Selected {
+    fn make(&self, combiner: i32, integers: Vec<i32>, element: Element) -> Arc<Datatype> {
+        let operand = Operand::One(element);
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |datatype: &&Arc<Datatype>| {
             let recipe = datatype.recipe();
-            recipe.combiner == combiner
-                && recipe.integers == integers
-                && recipe.datatypes.iter().zip(&datatypes).all(|(one, other)| Arc::ptr_eq(one, other))
+            recipe.combiner == combiner && recipe.integers == integers
         };
         if let Some(datatype) = made.iter().find(same) {
-            return Selected::Made(datatype.clone());
+            return datatype.clone();
         }
         let datatype = Arc::new(Datatype {
             layout: layout_of(operand),
             operand: Some(operand),
             predefined: None,
-            // Programs may free a pair, as they may not know whether it is a named one.
-            permanent: combiner != MPI_COMBINER_VALUE_INDEX,
-            recipe: Recipe { combiner, integers, datatypes, ..Recipe::default() },
+            permanent: true,
+            recipe: Recipe { combiner, integers, ..Recipe::default() },
             committed: true.into(),
             name: Default::default(),
             attributes: AttributeStore::new(),
         });
         made.push(datatype.clone());
-        Selected::Made(datatype)
+        datatype
     }
 }
 
@@ -153,6 +118,13 @@ fn real_of(precision: i32, range: i32) -> Result<Element> {
             ),
         )),
     }
+}
+
+/// MPI_Type_get_value_index: the handle value of the pair for MPI_MINLOC and MPI_MAXLOC of these two types. There are only the
+/// named pairs, as the standard allows.
+pub fn value_index(value: &Datatype, index: &Datatype) -> Option<usize> {
+    let wanted = (value.predefined()?, index.predefined()?);
+    PAIRS.iter().find(|&&(value, index, _)| (value, index) == wanted).map(|&(.., pair)| pair)
 }
 
 /// MPI_Type_match_size: the handle value of the predefined datatype of this class with a size in bytes.
@@ -211,11 +183,7 @@ mod tests {
     #[test]
     fn the_same_question_gives_the_same_datatype() {
         let made = ParameterisedDatatypes::default();
-        let (Selected::Made(one), Selected::Made(two)) =
-            (made.f90_integer(9).unwrap(), made.f90_integer(9).unwrap())
-        else {
-            panic!("made, not predefined");
-        };
+        let (one, two) = (made.f90_integer(9).unwrap(), made.f90_integer(9).unwrap());
         assert!(Arc::ptr_eq(&one, &two));
         assert!(one.require_mortal().is_err());
         assert_eq!((one.recipe().combiner, &one.recipe().integers[..]), (MPI_COMBINER_F90_INTEGER, &[9][..]));
@@ -224,15 +192,16 @@ mod tests {
     #[test]
     fn pairs_of_value_and_index() {
         let predefined = PredefinedDatatypes::default();
-        let made = ParameterisedDatatypes::default();
         let get = |handle| predefined.get(handle).unwrap();
-        assert!(matches!(made.value_index(get(0x214), get(0x209)), Some(Selected::Predefined(0x229))));
-        let Some(Selected::Made(pair)) = made.value_index(get(0x241), get(0x258)) else {
-            panic!("uint8_t and int64_t")
-        };
-        assert_eq!((pair.layout().size(), pair.layout().extent()), (9, 16));
-        assert_eq!(pair.recipe().combiner, MPI_COMBINER_VALUE_INDEX);
-        assert!(made.value_index(get(0x216), get(0x209)).is_none(), "complex numbers have no order");
-        assert!(made.value_index(get(0x209), get(0x210)).is_none(), "a float is no index");
+        assert_eq!(value_index(get(0x214), get(0x209)), Some(0x229));
+        assert_eq!(value_index(get(0x21a), get(0x21a)), Some(0x230));
+        assert_eq!(value_index(get(0x241), get(0x258)), None);
+        for &(value, index, pair) in PAIRS {
+            let (value, index) = (get(value).operand().unwrap(), get(index).operand().unwrap());
+            let Some(Operand::Pair { value: first, index: second }) = get(pair).operand() else {
+                panic!("a pair")
+            };
+            assert_eq!((Operand::One(first), Operand::One(second)), (value, index));
+        }
     }
 }
