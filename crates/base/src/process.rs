@@ -37,6 +37,47 @@ pub fn fork_alone() -> io::Result<Fork> {
     }
 }
 
+/// The processors that the calling thread may run on.
+pub fn allowed_processors() -> Vec<usize> {
+    // SAFETY: all-zero is the empty set of processors.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is writable and of the size given.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
+        return Vec::new();
+    }
+    // SAFETY: every index is below the size of the set.
+    (0..libc::CPU_SETSIZE as usize).filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
+}
+
+/// Binds the calling thread to one processor.
+///
+/// # Errors
+/// It may not run there.
+pub fn bind_to(processor: usize) -> io::Result<()> {
+    if processor >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: all-zero is the empty set of processors.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the index was checked, and the set is of the size given.
+    check(unsafe {
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    })?;
+    Ok(())
+}
+
+/// Keeps every signal of the process away from the calling thread, so that handlers run in the program's own
+/// threads.
+pub fn block_signals() {
+    // SAFETY: all-zero is a valid set to be overwritten; the calls change the mask of this thread alone.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+    }
+}
+
 /// What a new process does between fork and exec; see [`prepare`].
 #[derive(Clone, Debug, Default)]
 pub struct Start {

@@ -1,7 +1,9 @@
 //! The virtual NIC. See ARCHITECTURE.md, "The virtual NIC: the heart".
 #![forbid(unsafe_code)]
 
+mod core;
 mod event_list;
+mod helper;
 mod index;
 mod interface;
 mod message;

@@ -6,6 +6,7 @@
 //! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 //! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
+//! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
 
 use parnass_base::UserAddress;
 use parnass_base::lane::Message;
@@ -14,6 +15,7 @@ pub const INLINE: u32 = 1;
 pub const INLINE_ACK: u32 = 2;
 pub const BULK: u32 = 3;
 pub const DIRECT: u32 = 4;
+pub const PIECE: u32 = 5;
 
 /// Bytes that an inline message without and with ack can carry.
 pub const INLINE_ROOM: usize = 40;
@@ -86,26 +88,48 @@ pub enum Payload {
     Direct(u64),
 }
 
-impl Arrival {
+/// A part of a matched message, where data cannot go directly.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub source: u32,
+    pub transfer: u64,
+    pub offset: u64,
+    pub bulk: u64,
+    pub length: u64,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug)]
+pub enum Incoming {
+    Put(Arrival),
+    Piece(Piece),
+}
+
+impl Incoming {
     /// Reads a message. `None`: of no known kind.
     #[inline(always)]
-    pub fn decode(message: &Message) -> Option<Arrival> {
+    pub fn decode(message: &Message) -> Option<Incoming> {
         let (kind, small, source) = parts(message.tag);
         let words = &message.words;
         let (match_bits, header_data) = (words[0], words[1]);
         let (length, ack, user, payload) = match kind {
             INLINE => {
                 let data = [words[2], words[3], words[4], words[5], words[6]];
-                (small as u64, false, 0, Payload::Inline(data))
+                (small.min(INLINE_ROOM) as u64, false, 0, Payload::Inline(data))
             }
             INLINE_ACK => {
-                (small as u64, true, words[2], Payload::Inline([words[3], words[4], words[5], words[6], 0]))
+                let data = [words[3], words[4], words[5], words[6], 0];
+                (small.min(INLINE_ACK_ROOM) as u64, true, words[2], Payload::Inline(data))
             }
             BULK => (words[3], small != 0, words[4], Payload::Bulk(words[2])),
             DIRECT => (words[3], small != 0, words[4], Payload::Direct(words[2])),
+            PIECE => {
+                let (transfer, offset, bulk, length) = (words[0], words[1], words[2], words[3]);
+                return Some(Incoming::Piece(Piece { source, transfer, offset, bulk, length }));
+            }
             _ => return None,
         };
-        Some(Arrival { source, match_bits, header_data, length, ack, user, payload })
+        Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, payload }))
     }
 }
 

@@ -10,6 +10,7 @@
 use crate::index::{Class, Classes, Posted, Side, SideControl, TABLES_BYTES, Unexpected};
 use crate::record::{CLASSES, kind};
 use crate::slab::{ListControl, Slab, SlabControl};
+use parnass_base::atomics::AtomicU32;
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Window, Word64, record};
 use std::mem::offset_of;
@@ -20,6 +21,10 @@ record! {
     #[repr(align(64))]
     pub struct Control {
         pub lock: [Lock; 16],
+        /// Direct puts of the owner that were matched, since it last looked.
+        pub calls: AtomicU32,
+        /// Transfers of which the owner may claim something.
+        pub unclaimed: AtomicU32,
         /// Events for the owner.
         pub events: ListControl,
         /// Matched messages whose data moves.

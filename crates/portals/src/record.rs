@@ -36,6 +36,8 @@ pub mod flag {
     pub const BULK: u32 = 2;
     /// The data is in the initiator's memory.
     pub const DIRECT: u32 = 4;
+    /// Event: one that its initiator has counted on.
+    pub const AWAITED: u32 = 8;
 }
 
 record! {

@@ -1,19 +1,49 @@
 //! A matched long message: chunks that whoever waits claims and moves.
 //!
-//! The record's data words are: the claim word (generation in the high 24 bits, next chunk below), and the bytes
-//! that have been moved. A claim checks the generation, so that a worker who comes late, with a record that has
-//! been given to somebody else, gets nothing. Whoever moves the last bytes finishes the transfer.
+//! The record's data words are
+//!
+//! * the claim word: the record's generation (low 24 bits of it) above the number of the next chunk. A claim
+//!   checks the generation, so that a worker who comes late, with a record that has been given to somebody else,
+//!   gets nothing;
+//! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
+//! * the state: which sides cannot reach the other's memory, and whether the owner may still claim something.
+//!
+//! Target and initiator both move chunks when both are there. When neither can reach the other's memory, the
+//! initiator copies chunks into bulk pieces and sends those, at most [`PIECES`] ahead of the target.
 
+use crate::core::{Core, Driver, Outcome, notice};
+use crate::interface::EventKind;
+use crate::message::{self, PIECE, Piece};
 use crate::nic::Nic;
 use crate::record::kind;
+use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
+use parnass_transport::{Bulk, MemoryError};
 
-/// Bytes of a chunk.
-pub const CHUNK: u64 = 256 << 10;
+/// Bytes of a chunk, at least and at most.
+const LEAST_CHUNK: u64 = 32 << 10;
+const MOST_CHUNK: u64 = 512 << 10;
+/// Chunks that a message is cut into, between these bounds.
+const CHUNKS: u64 = 8;
+/// Bytes of a piece.
+const PIECE_BYTES: u64 = 64 << 10;
+/// Pieces under way in one transfer.
+const PIECES: u64 = 6;
+/// Bytes that one call of progress moves at most, before it looks around.
+const BUDGET: u64 = 2 << 20;
 
 const CLAIM: usize = 0;
 const DONE: usize = 1;
+const STATE: usize = 2;
 const CHUNK_BITS: u32 = 40;
+const CHUNK_MASK: u64 = (1 << CHUNK_BITS) - 1;
+
+/// State: this side cannot reach the other's memory.
+const INITIATOR_CANNOT: u64 = 1;
+const TARGET_CANNOT: u64 = 2;
+/// State: no longer counted in the NIC's `unclaimed`.
+const UNCOUNTED: u64 = 4;
+const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
 /// Turns a record that is in no list into a transfer. Lock held.
 pub fn start(nic: &Nic, index: u32) {
@@ -21,64 +51,252 @@ pub fn start(nic: &Nic, index: u32) {
     record.kind.set(kind::TRANSFER);
     record.detail.set(0);
     record.data[DONE].store(0, Ordering::Relaxed);
+    record.data[STATE].store(0, Ordering::Relaxed);
     record.data[CLAIM].store(u64::from(record.generation.get()) << CHUNK_BITS, Ordering::Release);
     nic.slab.push(&nic.control.transfers, index);
+    nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What a worker knows of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    pub index: u32,
-    pub initiator: u32,
+    index: u32,
+    handle: u64,
+    initiator: u32,
     /// At the initiator.
-    pub remote: u64,
+    remote: UserAddress,
     /// At the target.
-    pub address: u64,
-    pub length: u64,
+    address: UserAddress,
+    length: u64,
     mark: u64,
 }
 
-impl Work {
-    /// Reads a transfer. Lock held.
-    pub fn of(nic: &Nic, index: u32) -> Work {
+/// Some transfers of a NIC that may have something left to claim: those of one initiator, or of all. Lock held.
+pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
+    let mut works = Vec::new();
+    let mut index = nic.control.transfers.head.get();
+    while index != 0 && works.len() < 8 {
         let record = nic.slab.at(index);
-        Work {
+        let work = Work {
             index,
+            handle: nic.slab.handle(index),
             initiator: record.source.get(),
-            remote: record.remote.get(),
-            address: record.address.get(),
+            remote: UserAddress::restore(record.remote.get() as usize),
+            address: UserAddress::restore(record.address.get() as usize),
             length: record.length.get(),
-            mark: u64::from(record.generation.get()) << CHUNK_BITS >> CHUNK_BITS << CHUNK_BITS,
+            mark: u64::from(record.generation.get()) << CHUNK_BITS,
+        };
+        let claimed = record.data[CLAIM].load(Ordering::Relaxed) & CHUNK_MASK;
+        let open = claimed * work.unit(work.is_piped(nic)) < work.length;
+        if open && initiator.is_none_or(|initiator| initiator == work.initiator) {
+            works.push(work);
+        }
+        index = record.next.get();
+    }
+    works
+}
+
+impl Work {
+    fn unit(&self, piped: bool) -> u64 {
+        if piped {
+            PIECE_BYTES
+        } else {
+            (self.length / CHUNKS).next_multiple_of(LEAST_CHUNK).clamp(LEAST_CHUNK, MOST_CHUNK)
         }
     }
 
-    /// The next chunk to move: its offset and length.
-    pub fn claim(&self, nic: &Nic) -> Option<(u64, usize)> {
-        let word = &nic.slab.at(self.index).data[CLAIM];
+    fn is_piped(&self, nic: &Nic) -> bool {
+        nic.slab.at(self.index).data[STATE].load(Ordering::Relaxed) & NEITHER_CAN == NEITHER_CAN
+    }
+
+    /// The next chunk to move: its offset and length. At most `ahead` bytes may be claimed and not moved.
+    fn claim(&self, nic: &Nic, unit: u64, ahead: u64) -> Option<(u64, usize)> {
+        let record = nic.slab.at(self.index);
+        let word = &record.data[CLAIM];
         let mut seen = word.load(Ordering::Acquire);
         loop {
-            let chunk = seen & ((1 << CHUNK_BITS) - 1);
-            if seen >> CHUNK_BITS << CHUNK_BITS != self.mark || chunk * CHUNK >= self.length {
+            let offset = (seen & CHUNK_MASK) * unit;
+            if seen & !CHUNK_MASK != self.mark || offset >= self.length {
+                return None;
+            }
+            let done = record.data[DONE].load(Ordering::Relaxed);
+            if offset.saturating_sub(done) >= ahead {
                 return None;
             }
             match word.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    let offset = chunk * CHUNK;
-                    return Some((offset, (self.length - offset).min(CHUNK) as usize));
+                    let length = (self.length - offset).min(unit);
+                    if offset + length == self.length {
+                        self.uncount(nic, 0);
+                    }
+                    return Some((offset, length as usize));
                 }
                 Err(now) => seen = now,
             }
         }
     }
 
+    /// Notes that the owner has nothing more to claim, and `also`. Returns the state before.
+    fn uncount(&self, nic: &Nic, also: u64) -> u64 {
+        let before = nic.slab.at(self.index).data[STATE].fetch_or(UNCOUNTED | also, Ordering::AcqRel);
+        if before & UNCOUNTED == 0 {
+            nic.control.unclaimed.fetch_sub(1, Ordering::Relaxed);
+        }
+        before
+    }
+
     /// Notes that `length` claimed bytes are moved. `true`: they were the last ones.
-    pub fn done(&self, nic: &Nic, length: usize) -> bool {
+    fn done(&self, nic: &Nic, length: usize) -> bool {
         let word = &nic.slab.at(self.index).data[DONE];
         word.fetch_add(length as u64, Ordering::AcqRel) + length as u64 == self.length
     }
+}
 
-    /// Notes that a chunk could not be moved.
-    pub fn fail(&self, nic: &Nic) {
-        nic.slab.at(self.index).detail.set(1);
+impl Core {
+    /// Moves chunks of the transfers into this process.
+    pub fn move_own(&self, driver: Driver, outcome: &mut Outcome) -> bool {
+        let nic = self.own();
+        if nic.control.unclaimed.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.lock(nic);
+        let works = works_of(nic, None);
+        nic.lock().release();
+        let mut moved = 0;
+        for work in works {
+            if !self.transport.reaches(work.initiator) {
+                self.refuse(nic, &work, TARGET_CANNOT, UNCOUNTED);
+                self.call(work.initiator);
+                continue;
+            }
+            while moved < BUDGET
+                && let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX)
+            {
+                moved += length as u64;
+                let remote = work.remote.offset(offset as i64);
+                let local = work.address.offset(offset as i64);
+                let result = self.transport.read(work.initiator, remote, local, length);
+                if self.settle(nic, &work, length, result) {
+                    self.lock(nic);
+                    self.complete(nic, self.me, work.index, driver, outcome);
+                    nic.lock().release();
+                }
+            }
+        }
+        moved != 0
+    }
+
+    /// Notes that a side cannot reach the other's memory. The record may be somebody else's by now: then nothing
+    /// of it has been claimed by this worker, and the mark is checked under the lock.
+    fn refuse(&self, nic: &Nic, work: &Work, side: u64, uncount: u64) -> bool {
+        self.lock(nic);
+        let valid = nic.slab.resolve(work.handle).is_some();
+        if valid {
+            if uncount != 0 {
+                work.uncount(nic, side);
+            } else {
+                nic.slab.at(work.index).data[STATE].fetch_or(side, Ordering::AcqRel);
+            }
+        }
+        nic.lock().release();
+        valid
+    }
+
+    /// Moves chunks of a transfer from this process into `target`.
+    pub fn move_to(&self, target: u32, work: &Work) -> bool {
+        let nic = &self.nics[target as usize];
+        let mut worked = false;
+        if !self.transport.reaches(target) {
+            if !work.is_piped(nic) {
+                self.refuse(nic, work, INITIATOR_CANNOT, 0);
+            }
+            return work.is_piped(nic) && self.send_pieces(target, nic, work);
+        }
+        while let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX) {
+            worked = true;
+            let remote = work.address.offset(offset as i64);
+            let local = work.remote.offset(offset as i64);
+            let result = self.transport.write(target, remote, local, length);
+            if self.settle(nic, work, length, result) {
+                let mut outcome = Outcome::default();
+                self.lock(nic);
+                self.complete(nic, target, work.index, Driver::Other, &mut outcome);
+                nic.lock().release();
+                self.transport.ring(target);
+                self.finish(&mut outcome);
+            }
+        }
+        worked
+    }
+
+    fn settle(&self, nic: &Nic, work: &Work, length: usize, result: Result<(), MemoryError>) -> bool {
+        if result.is_err() {
+            nic.slab.at(work.index).detail.set(1);
+        }
+        work.done(nic, length)
+    }
+
+    fn send_pieces(&self, target: u32, nic: &Nic, work: &Work) -> bool {
+        let mut worked = false;
+        while let Some(bulk) = self.transport.claim(PIECE_BYTES as usize) {
+            let Some((offset, length)) = work.claim(nic, PIECE_BYTES, PIECES * PIECE_BYTES) else {
+                self.transport.discard(bulk);
+                break;
+            };
+            worked = true;
+            self.transport.fill(bulk, work.remote.offset(offset as i64), length);
+            let tag = message::tag(PIECE, 0, self.me);
+            self.post_or_delay(target, tag, [work.handle, offset, bulk.0, length as u64]);
+        }
+        worked
+    }
+
+    /// Takes in a piece at the NIC of `of`, whose lock is held. `false`: it must wait where it is.
+    pub fn place_piece(
+        &self,
+        nic: &Nic,
+        of: u32,
+        driver: Driver,
+        piece: &Piece,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let bulk = Bulk(piece.bulk);
+        let index = nic.slab.resolve(piece.transfer).filter(|index| {
+            let record = nic.slab.at(*index);
+            record.kind.get() == kind::TRANSFER && record.source.get() == piece.source
+        });
+        let Some(index) = index else {
+            self.transport.discard(bulk);
+            return true;
+        };
+        let record = nic.slab.at(index);
+        let target = UserAddress::restore(record.address.get() as usize).offset(piece.offset as i64);
+        match self.transport.drain(bulk, 0, of, target, piece.length as usize) {
+            Ok(()) => (),
+            Err(MemoryError::NotPermitted) => return false,
+            Err(MemoryError::Failed) => record.detail.set(1),
+        }
+        self.transport.discard(bulk);
+        let done = record.data[DONE].load(Ordering::Relaxed) + piece.length;
+        record.data[DONE].store(done, Ordering::Release);
+        if done == record.length.get() {
+            self.complete(nic, of, index, driver, outcome);
+        } else {
+            outcome.calls.push(piece.source);
+        }
+        true
+    }
+
+    /// Ends a transfer all of whose bytes are moved. Lock held.
+    fn complete(&self, nic: &Nic, of: u32, index: u32, driver: Driver, outcome: &mut Outcome) {
+        let record = nic.slab.at(index);
+        let (put, send) = if record.detail.get() == 0 {
+            (EventKind::Put, EventKind::Send)
+        } else {
+            (EventKind::Failed, EventKind::Failed)
+        };
+        outcome.notices.push((record.source.get(), notice(record, of, send)));
+        nic.slab.remove(&nic.control.transfers, index);
+        self.report(nic, index, put, driver, outcome);
     }
 }

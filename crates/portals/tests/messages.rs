@@ -2,15 +2,19 @@
 
 use parnass_base::Scratch;
 use parnass_portals::*;
-use parnass_transport_shm::{JobMemory, SharedMemory};
+use parnass_transport_shm::{JobMemory, Options, SharedMemory};
 use std::sync::Arc;
 
 fn interfaces(size: u32) -> Vec<Arc<Interface>> {
+    interfaces_with(size, true)
+}
+
+fn interfaces_with(size: u32, cross_memory: bool) -> Vec<Arc<Interface>> {
     let file = JobMemory::create(size).unwrap();
     (0..size)
         .map(|rank| {
             let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            let transport = SharedMemory::attach(memory, rank).unwrap();
+            let transport = SharedMemory::attach_with(memory, rank, Options { cross_memory }).unwrap();
             Arc::new(Interface::new(Box::new(transport)).unwrap())
         })
         .collect()
@@ -94,11 +98,20 @@ const LENGTHS: [usize; 12] = [0, 1, 7, 8, 32, 33, 40, 41, 1_000, 65_536, 65_537,
 
 #[test]
 fn every_length_arrives_posted_and_unexpected() {
+    every_length(true);
+}
+
+#[test]
+fn every_length_arrives_where_memory_cannot_be_reached() {
+    every_length(false);
+}
+
+fn every_length(cross_memory: bool) {
     for protocol in [Protocol::Buffered, Protocol::Direct] {
         for ack in [Ack::None, Ack::Matched] {
             for length in LENGTHS {
                 for posted_first in [true, false] {
-                    let nics = interfaces(2);
+                    let nics = interfaces_with(2, cross_memory);
                     let source = pattern(length, 5);
                     let target = Scratch::new(length);
                     let (sender, receiver) = (&nics[0], &nics[1]);
@@ -235,7 +248,16 @@ fn a_stranger_is_refused() {
 
 #[test]
 fn threads_exchange_in_both_directions() {
-    let nics = interfaces(4);
+    exchange(true);
+}
+
+#[test]
+fn threads_exchange_where_memory_cannot_be_reached() {
+    exchange(false);
+}
+
+fn exchange(cross_memory: bool) {
+    let nics = interfaces_with(4, cross_memory);
     let threads: Vec<_> = (0..4u32)
         .map(|me| {
             let interface = nics[me as usize].clone();

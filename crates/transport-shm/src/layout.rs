@@ -35,6 +35,9 @@ pub const BULK_BYTES: usize = 64 << 20;
 /// From one rank's area to the next.
 pub const STRIDE: usize = (BULK_AT + BULK_BYTES).next_multiple_of(2 << 20);
 
+/// [`Station::waits_for`] of a rank that waits for more than one.
+pub const ANYBODY: u32 = u32::MAX;
+
 /// Start of the file.
 #[derive(Debug)]
 #[repr(C)]
@@ -73,7 +76,16 @@ pub struct Station {
     pub returned: AtomicU32,
     _pad3: Word32,
     _pad4: [Word64; 7],
-    _reserved: [Word64; 8 * 13],
+    /// For whom it waits: 0 for nobody, [`ANYBODY`], or the rank + 1.
+    pub waits_for: Word32,
+    _pad5: Word32,
+    _pad6: [Word64; 7],
+    /// Rung for the helper thread.
+    pub helper_bell: Doorbell,
+    _pad7: [Word64; 7],
+    /// The processors it may run on, 0 to 511.
+    pub processors: [Word64; 8],
+    _reserved: [Word64; 8 * 10],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],
 }

@@ -2,9 +2,10 @@
 
 mod layout;
 mod memory;
+mod patience;
 mod pool;
 mod process_memory;
 mod transport;
 
 pub use memory::JobMemory;
-pub use transport::SharedMemory;
+pub use transport::{Options, SharedMemory};

@@ -1,13 +1,16 @@
 //! The transport over the job's memory.
 
-use crate::layout::{self, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, SLOTS_AT, STRIDE, Station};
+use crate::layout::{
+    self, ANYBODY, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, SLOTS_AT, STRIDE, Station,
+};
 use crate::memory::JobMemory;
+use crate::patience::Patience;
 use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use parnass_base::atomics::{AtomicU64, Ordering};
 use parnass_base::lane::{Lane, Message, Slot};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window};
-use parnass_transport::{Bulk, Limits, MemoryError, Transport};
+use parnass_transport::{Bulk, Limits, MemoryError, Transport, Waiting};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU8;
@@ -38,11 +41,27 @@ pub struct SharedMemory {
     process: u32,
     lanes: usize,
     slots_per_lane: usize,
-    spins: u32,
+    patience: Patience,
+    cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
     /// At a fixed address while this lives; peers read it to see whether they can.
     _nonce: Box<u64>,
+}
+
+/// What can be chosen when attaching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the kernel may be asked to reach the memory of other processes.
+    pub cross_memory: bool,
+}
+
+impl Options {
+    /// From the environment: `PARNASS_DIRECT=off` takes the way of kernels that forbid cross-memory calls.
+    pub fn from_environment() -> Options {
+        let off = std::env::var("PARNASS_DIRECT").is_ok_and(|value| value == "off");
+        Options { cross_memory: !off }
+    }
 }
 
 impl SharedMemory {
@@ -51,6 +70,14 @@ impl SharedMemory {
     /// # Errors
     /// There is no such rank, or it is taken.
     pub fn attach(memory: JobMemory, rank: u32) -> io::Result<SharedMemory> {
+        Self::attach_with(memory, rank, Options::from_environment())
+    }
+
+    /// As [`SharedMemory::attach`], with options that do not come from the environment.
+    ///
+    /// # Errors
+    /// There is no such rank, or it is taken.
+    pub fn attach_with(memory: JobMemory, rank: u32, options: Options) -> io::Result<SharedMemory> {
         let size = memory.size();
         if rank >= size {
             let message = format!("rank {rank} of a job of {size}");
@@ -83,10 +110,26 @@ impl SharedMemory {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone()));
-        let spins = if (size as usize) <= available_cpus() { 20_000 } else { 0 };
-        Ok(SharedMemory { memory, rank, process, lanes, slots_per_lane, spins, peers, pool, _nonce: nonce })
+        Ok(SharedMemory {
+            patience: Patience::new(&peers[rank as usize].station),
+            cross_memory: options.cross_memory,
+            memory,
+            rank,
+            process,
+            lanes,
+            slots_per_lane,
+            peers,
+            pool,
+            _nonce: nonce,
+        })
     }
 
+    #[inline(always)]
+    fn own(&self) -> &Peer {
+        self.peer(self.rank)
+    }
+
+    #[inline(always)]
     fn peer(&self, rank: u32) -> &Peer {
         &self.peers[rank as usize]
     }
@@ -102,23 +145,27 @@ impl SharedMemory {
     }
 
     /// Whether the kernel lets this process reach the memory of `peer`; asked once.
-    fn reaches(&self, peer: &Peer) -> bool {
+    fn reaches_memory_of(&self, peer: &Peer) -> bool {
         match peer.reach.load(Ordering::Relaxed) {
+            UNKNOWN if !self.cross_memory => false,
             UNKNOWN => {
+                // Acquire pairs with the release in `attach`.
                 let process = peer.station.process.load(Ordering::Acquire);
-                let mut seen = 0u64;
-                // SAFETY: the word outlives the call.
-                let local = unsafe { UserAddress::new((&raw mut seen).cast()) };
-                // SAFETY: an address of the other process, never used as one of this process.
-                let remote =
-                    unsafe { UserAddress::new(peer.station.nonce_address.get() as usize as *const u8) };
-                let reached = process_memory::transfer(Way::Read, process, remote, local, 8).is_ok()
-                    && seen == peer.station.nonce.get();
+                let reached = process == self.process || self.reads_nonce_of(peer, process);
                 peer.reach.store(if reached { REACHED } else { REFUSED }, Ordering::Relaxed);
                 reached
             }
             reach => reach == REACHED,
         }
+    }
+
+    fn reads_nonce_of(&self, peer: &Peer, process: u32) -> bool {
+        let mut seen = 0u64;
+        // SAFETY: the word outlives the call.
+        let local = unsafe { UserAddress::new((&raw mut seen).cast()) };
+        let remote = UserAddress::restore(peer.station.nonce_address.get() as usize);
+        process_memory::transfer(Way::Read, process, remote, local, 8).is_ok()
+            && seen == peer.station.nonce.get()
     }
 
     fn move_bytes(
@@ -130,7 +177,10 @@ impl SharedMemory {
         length: usize,
     ) -> Result<(), MemoryError> {
         let peer = self.peer(peer);
-        let process = peer.station.process.load(Ordering::Acquire);
+        let process = peer.station.process.load(Ordering::Relaxed);
+        if !std::ptr::eq(peer, self.own()) && !self.reaches_memory_of(peer) {
+            return Err(MemoryError::NotPermitted);
+        }
         if process == self.process {
             match way {
                 Way::Read => local.copy_from(remote, length),
@@ -138,16 +188,8 @@ impl SharedMemory {
             }
             return Ok(());
         }
-        if !self.reaches(peer) {
-            return Err(MemoryError::NotPermitted);
-        }
         process_memory::transfer(way, process, remote, local, length)
     }
-}
-
-/// CPUs that this process may run on.
-fn available_cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Transport for SharedMemory {
@@ -235,8 +277,7 @@ impl Transport for SharedMemory {
     ) -> Result<(), MemoryError> {
         let (peer, offset) = self.piece(bulk);
         let offset = offset + HEAD + skip;
-        let process = self.peer(owner).station.process.load(Ordering::Relaxed);
-        if process == self.process {
+        if owner == self.rank {
             peer.bulk.copy_out(offset, target, length);
             return Ok(());
         }
@@ -248,6 +289,20 @@ impl Transport for SharedMemory {
     fn discard(&self, bulk: Bulk) {
         let (peer, offset) = self.piece(bulk);
         pool::give_back(&peer.bulk, &peer.station, offset);
+    }
+
+    fn place(&self, owner: u32, target: UserAddress, bytes: &[u8]) -> Result<(), MemoryError> {
+        if owner == self.rank {
+            target.write(bytes);
+            return Ok(());
+        }
+        // SAFETY: the slice outlives the call.
+        let local = unsafe { UserAddress::new(bytes.as_ptr()) };
+        self.move_bytes(Way::Write, owner, target, local, bytes.len())
+    }
+
+    fn reaches(&self, peer: u32) -> bool {
+        peer == self.rank || self.reaches_memory_of(self.peer(peer))
     }
 
     fn read(
@@ -275,20 +330,54 @@ impl Transport for SharedMemory {
     }
 
     fn ring_always(&self) {
-        self.peer(self.rank).station.bell.ring_always();
+        self.own().station.bell.ring_always();
     }
 
     fn rings(&self) -> u32 {
-        self.peer(self.rank).station.bell.rings()
+        self.own().station.bell.rings()
     }
 
     fn spins(&self) -> u32 {
-        self.spins
+        self.patience.spins(self.size(), &|rank| &self.peer(rank).station)
+    }
+
+    fn step_aside(&self, tries: u32) -> bool {
+        let more = tries < self.patience.yields();
+        if more {
+            std::thread::yield_now();
+        }
+        more
     }
 
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool) {
         let limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        self.peer(self.rank).station.bell.sleep(rings, limit, changed);
+        self.own().station.bell.sleep(rings, limit, changed);
+    }
+
+    #[inline]
+    fn show(&self, waiting: Waiting) {
+        self.own().station.waits_for.set(match waiting {
+            Waiting::Not => 0,
+            Waiting::ForAny => ANYBODY,
+            Waiting::For(rank) => rank + 1,
+        });
+    }
+
+    fn shown(&self, of: u32) -> Waiting {
+        match self.peer(of).station.waits_for.get() {
+            0 => Waiting::Not,
+            ANYBODY => Waiting::ForAny,
+            number => Waiting::For(number - 1),
+        }
+    }
+
+    fn ring_helper(&self, target: u32) {
+        self.peer(target).station.helper_bell.ring();
+    }
+
+    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool) {
+        let bell = &self.own().station.helper_bell;
+        bell.sleep(bell.rings(), None, changed);
     }
 }
 

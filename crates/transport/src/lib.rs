@@ -80,6 +80,12 @@ pub trait Transport: Send + Sync {
     /// Gives a piece back to whoever claimed it.
     fn discard(&self, bulk: Bulk);
 
+    /// Copies `bytes` to `target` in the memory of `owner`.
+    fn place(&self, owner: u32, target: UserAddress, bytes: &[u8]) -> Result<(), MemoryError>;
+
+    /// Whether [`Transport::read`] and [`Transport::write`] work with `peer`. Asked of the kernel once.
+    fn reaches(&self, peer: u32) -> bool;
+
     /// Copies from `remote` in the memory of `peer` to `local`.
     fn read(
         &self,
@@ -107,9 +113,35 @@ pub trait Transport: Send + Sync {
     /// The count of rings of this process.
     fn rings(&self) -> u32;
 
-    /// How often [`Transport::poll`] should be tried before a sleep.
+    /// How often [`Transport::poll`] should be tried before a sleep; 0 when there is no core to spare.
     fn spins(&self) -> u32;
+
+    /// Lets another process run, where [`Transport::spins`] is 0. `false`: that has been tried long enough.
+    fn step_aside(&self, tries: u32) -> bool;
 
     /// Sleeps until rung since `rings` was taken, unless `changed` says that there is something, or until `deadline`.
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool);
+
+    /// Shows to peers and tools whether this process waits, and for whom.
+    fn show(&self, waiting: Waiting);
+
+    /// Whether a thread of `of` waits in the library, and for whom.
+    fn shown(&self, of: u32) -> Waiting;
+
+    /// Wakes the helper thread of `target` if it sleeps.
+    fn ring_helper(&self, target: u32);
+
+    /// For the helper thread: sleeps until it is rung, unless `changed` says that there is something.
+    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool);
+}
+
+/// What a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// It computes, or was not seen yet.
+    Not,
+    /// For this process.
+    For(u32),
+    /// For any of several, or for what is not known.
+    ForAny,
 }

@@ -1,0 +1,86 @@
+//! How long a waiting rank may keep its processor.
+
+use crate::layout::Station;
+use parnass_base::Placed;
+use parnass_base::process::allowed_processors;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Polls before sleeping, when every rank has a processor: some hundred microseconds.
+const SPINS: u32 = 20_000;
+/// Turns given to other processes before sleeping, when ranks share processors.
+const YIELDS: u32 = 2;
+/// How many ranks' processors a station can show.
+const SHOWN: usize = 512;
+
+/// Decides whether a rank may spin: only if the ranks that may run on its processors are not more than those.
+#[derive(Debug)]
+pub struct Patience {
+    mine: [u64; 8],
+    processors: u32,
+    /// The last answer, and for how many attached ranks it was found.
+    spins: AtomicU32,
+    attached: AtomicU32,
+    asked: AtomicU32,
+}
+
+impl Patience {
+    /// Finds out where this rank may run, and shows it.
+    pub fn new(station: &Placed<Station>) -> Patience {
+        let mut mine = [0u64; 8];
+        for processor in allowed_processors().into_iter().filter(|processor| *processor < SHOWN) {
+            mine[processor / 64] |= 1 << (processor % 64);
+        }
+        for (shown, word) in station.processors.iter().zip(mine) {
+            shown.set(word);
+        }
+        let counted = mine.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
+        // The control group of the process may grant fewer than its mask.
+        let granted = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        Patience {
+            mine,
+            processors: counted.min(granted),
+            spins: AtomicU32::new(0),
+            attached: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
+        }
+    }
+
+    /// Polls before sleeping, in a job of `size` ranks.
+    #[inline]
+    pub fn spins<'a>(&self, size: u32, station: &dyn Fn(u32) -> &'a Placed<Station>) -> u32 {
+        if self.attached.load(Ordering::Relaxed) == size {
+            return self.spins.load(Ordering::Relaxed);
+        }
+        self.decide(size, station)
+    }
+
+    #[cold]
+    fn decide<'a>(&self, size: u32, station: &dyn Fn(u32) -> &'a Placed<Station>) -> u32 {
+        // While ranks are still to come, every 64th question is answered anew.
+        if !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
+            return self.spins.load(Ordering::Relaxed);
+        }
+        let (mut attached, mut neighbours) = (0, 0);
+        for rank in 0..size {
+            let station = station(rank);
+            if station.process.load(Ordering::Acquire) == 0 {
+                // It may come to these processors.
+                neighbours += 1;
+                continue;
+            }
+            attached += 1;
+            if station.processors.iter().zip(self.mine).any(|(theirs, mine)| theirs.get() & mine != 0) {
+                neighbours += 1;
+            }
+        }
+        let spins = if neighbours <= self.processors { SPINS } else { 0 };
+        self.spins.store(spins, Ordering::Relaxed);
+        self.attached.store(attached, Ordering::Relaxed);
+        spins
+    }
+
+    /// Turns to give away before sleeping, where there is no spinning.
+    pub fn yields(&self) -> u32 {
+        YIELDS
+    }
+}
