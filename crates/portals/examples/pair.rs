@@ -68,7 +68,7 @@ impl Side {
 fn half_round_trip(side: &mut Side, first: bool, length: usize, rounds: u32, protocol: Protocol) -> Duration {
     let (source, target) = (Scratch::new(length), Scratch::new(length));
     let mut best = Duration::MAX;
-    for _ in 0..20 {
+    for _ in 0..repeats() {
         let start = Instant::now();
         for _ in 0..rounds {
             if first {
@@ -92,7 +92,7 @@ fn bandwidth(side: &mut Side, first: bool, length: usize, rounds: u32, protocol:
     let memory = Scratch::new(length);
     let content = vec![1u8; length];
     let mut best = 0f64;
-    for _ in 0..10 {
+    for _ in 0..repeats() {
         let start = Instant::now();
         for _ in 0..rounds {
             if first {
@@ -106,6 +106,11 @@ fn bandwidth(side: &mut Side, first: bool, length: usize, rounds: u32, protocol:
         best = best.max(f64::from(rounds) * length as f64 / start.elapsed().as_secs_f64());
     }
     best
+}
+
+/// How often each measurement is repeated; the best counts.
+fn repeats() -> u32 {
+    std::env::args().nth(1).and_then(|argument| argument.parse().ok()).unwrap_or(10)
 }
 
 fn main() {
