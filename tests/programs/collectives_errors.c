@@ -113,6 +113,8 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    /* Errors that belong to no communicator go here. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     arguments();
     insignificant();
     lengths();
