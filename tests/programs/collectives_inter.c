@@ -40,12 +40,10 @@ static long sum_of(int whose, int members, int to, int index)
 /* The root sits at `place` on side `root_side`. */
 static void rooted(int root_side, int place, int count, int nonblocking)
 {
-    int members = side == root_side ? size : others;
     int remote = side == root_side ? others : size;
     int giving = 1 - root_side;
     int root = side != root_side ? place : rank == place ? MPI_ROOT : MPI_PROC_NULL;
     int *mine = allocate(count), *all = allocate(count * (size + others));
-    (void)members;
 
     fill(mine, count, 0);
     EACH_FORM(MPI_Bcast(mine, count, MPI_INT, root, comm), MPI_Ibcast(mine, count, MPI_INT, root, comm, &request));
