@@ -38,8 +38,9 @@ enum Command {
     Test(test::Options),
     /// Build a release and install it: bin/, lib/, include/
     Dist {
-        #[arg(long, value_name = "DIR", default_value = "target/prefix")]
-        prefix: PathBuf,
+        /// Where to install; target/prefix in the workspace, if not given
+        #[arg(long, value_name = "DIR")]
+        prefix: Option<PathBuf>,
         /// Cargo's profile; dev builds quicker and runs slower
         #[arg(long, value_name = "NAME", default_value = "release")]
         profile: String,
@@ -54,7 +55,9 @@ fn main() -> std::process::ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Demo => demo::run(&root),
         Command::Test(options) => test::run(&root, &options),
-        Command::Dist { prefix, profile } => dist::run(&root, &prefix, &profile),
+        Command::Dist { prefix, profile } => {
+            dist::run(&root, &prefix.unwrap_or_else(|| root.join("target/prefix")), &profile)
+        }
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

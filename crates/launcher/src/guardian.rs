@@ -424,9 +424,12 @@ impl Guardian {
             (Message::Abort { code, message }, Some(rank)) => {
                 connection.finalized = true; // Its end is accounted for.
                 self.drain(rank);
-                let text = if message.is_empty() { String::new() } else { format!(": {message}") };
-                let report = format!("{} called MPI_Abort with code {code}{text}", self.name(rank));
-                self.fail(report::abort_code(code), &report);
+                let name = self.name(rank);
+                let report = match message.as_str() {
+                    "" => format!("{name} called MPI_Abort with code {code}"),
+                    message => format!("{name}: {message}"),
+                };
+                self.fail_but(Some(rank), report::abort_code(code), &report);
             }
             _ => self.disconnected(index),
         }
@@ -568,10 +571,16 @@ impl Guardian {
 
     /// The first failure gives the exit code and ends the job; the others are its consequences.
     fn fail(&mut self, code: u8, report: &str) {
+        self.fail_but(None, code, report);
+    }
+
+    /// As [`Guardian::fail`]; `ending` will end by itself.
+    fn fail_but(&mut self, ending: Option<usize>, code: u8, report: &str) {
         if self.is_ending() {
             return;
         }
-        let others = self.ranks.iter().filter(|rank| rank.is_running()).count();
+        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
+        let others = self.ranks.iter().enumerate().filter(is_other).count();
         if !report.is_empty() {
             let rest = if others > 0 {
                 format!("; ending {}", counted(others, "other rank"))
