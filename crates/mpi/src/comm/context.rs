@@ -13,7 +13,7 @@
 use crate::constants::MPI_ERR_OTHER;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// Which of a communicator's two message spaces.
@@ -68,7 +68,7 @@ impl Context {
     }
 }
 
-/// The contexts that one process may give out.
+/// The contexts that one process may give out, and those that it uses.
 #[derive(Debug)]
 pub struct ContextIds {
     me: ProcessId,
@@ -81,6 +81,17 @@ struct Pool {
     /// Given back, oldest first; used only when all others have been given out once, so that an id rests
     /// as long as possible before it names another communicator.
     freed: VecDeque<Context>,
+    /// Those of the communicators of this process that still exist, whoever leads them.
+    in_use: HashSet<Context>,
+}
+
+/// A context for a new communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocated {
+    pub context: Context,
+    /// It has named another communicator before, which may still live at other members: a receive that is pending on
+    /// a freed communicator keeps it. They must be asked.
+    pub second_hand: bool,
 }
 
 impl ContextIds {
@@ -88,7 +99,11 @@ impl ContextIds {
     pub fn new(me: ProcessId) -> ContextIds {
         ContextIds {
             me,
-            pool: Mutex::new(Pool { next: Context::FIRST_FREE_COUNTER, freed: VecDeque::new() }),
+            pool: Mutex::new(Pool {
+                next: Context::FIRST_FREE_COUNTER,
+                freed: VecDeque::new(),
+                in_use: HashSet::new(),
+            }),
         }
     }
 
@@ -97,14 +112,15 @@ impl ContextIds {
     }
 
     /// Takes an id for a new communicator that this process leads.
-    pub fn allocate(&self) -> Result<Context> {
+    pub fn allocate(&self) -> Result<Allocated> {
         let mut pool = self.pool();
         if pool.next < Context::COUNTERS {
             let context = Context::new(self.me, pool.next);
             pool.next += 1;
-            return Ok(context);
+            return Ok(Allocated { context, second_hand: false });
         }
-        pool.freed.pop_front().ok_or_else(|| {
+        let oldest = pool.freed.pop_front().map(|context| Allocated { context, second_hand: true });
+        oldest.ok_or_else(|| {
             Error::new(
                 MPI_ERR_OTHER,
                 format!(
@@ -116,18 +132,31 @@ impl ContextIds {
         })
     }
 
-    /// Gives back an id. One that another process leads, and the predefined ones, are ignored.
-    pub fn release(&self, context: Context) {
+    /// A communicator of this process has this context from now on.
+    pub fn enter(&self, context: Context) {
+        self.pool().in_use.insert(context);
+    }
+
+    /// Whether a communicator of this process has this context.
+    pub fn is_in_use(&self, context: Context) -> bool {
+        self.pool().in_use.contains(&context)
+    }
+
+    /// The communicator with this context is gone; if this process gave the id out, it may do so again. (Those of the
+    /// predefined communicators are never given out.)
+    pub fn leave(&self, context: Context) {
+        let mut pool = self.pool();
+        pool.in_use.remove(&context);
         if context.leader() == self.me && context != Context::WORLD && context != Context::of_self(self.me) {
-            self.pool().freed.push_back(context);
+            pool.freed.push_back(context);
         }
     }
 
-    /// Gives back an id that has never been used: it is the next one to be given out where possible.
-    pub fn withdraw(&self, context: Context) {
+    /// Gives back an id that was not used after all: the next one to be given out where possible, else the last.
+    pub fn withdraw(&self, Allocated { context, second_hand }: Allocated) {
         let mut pool = self.pool();
         debug_assert_eq!(context.leader(), self.me);
-        if pool.next > Context::FIRST_FREE_COUNTER && context == Context::new(self.me, pool.next - 1) {
+        if !second_hand && context == Context::new(self.me, pool.next - 1) {
             pool.next -= 1;
         } else {
             pool.freed.push_back(context);
@@ -143,13 +172,17 @@ mod tests {
     fn an_id_rests_as_long_as_possible() {
         let me = ProcessId(3);
         let ids = ContextIds::new(me);
-        let first = ids.allocate().unwrap();
-        ids.release(first);
-        let mut seen = std::collections::HashSet::from([first]);
+        let first = ids.allocate().unwrap().context;
+        ids.enter(first);
+        assert!(ids.is_in_use(first));
+        ids.leave(first);
+        assert!(!ids.is_in_use(first));
+        let mut seen = HashSet::from([first]);
         for _ in 1..Context::COUNTERS - Context::FIRST_FREE_COUNTER {
-            assert!(seen.insert(ids.allocate().unwrap()));
+            let next = ids.allocate().unwrap();
+            assert!(seen.insert(next.context) && !next.second_hand);
         }
-        assert_eq!(ids.allocate(), Ok(first));
+        assert_eq!(ids.allocate(), Ok(Allocated { context: first, second_hand: true }));
         let error = ids.allocate().unwrap_err();
         assert!(error.message().contains("free communicators"), "{error}");
         assert!(seen.iter().all(|context| context.leader() == me && *context != Context::of_self(me)));
@@ -176,7 +209,8 @@ mod tests {
     fn foreign_and_predefined_ids_are_not_taken_back() {
         let ids = ContextIds::new(ProcessId(1));
         for context in [Context::WORLD, Context::of_self(ProcessId(1)), Context::new(ProcessId(2), 9)] {
-            ids.release(context);
+            ids.enter(context);
+            ids.leave(context);
         }
         assert!(ids.pool().freed.is_empty());
     }

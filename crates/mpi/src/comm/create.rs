@@ -1,7 +1,7 @@
 //! Making intracommunicators from intracommunicators: duplicates and subsets (MPI 5.0, section 7.4.2).
 
 use super::exchange::{Channel, decode_array, encode, run, start};
-use super::{Communicator, Context, FIRST_USER_TAG_ON_COLLECTIVE_PLANE, Role};
+use super::{Allocated, Communicator, Context, FIRST_USER_TAG_ON_COLLECTIVE_PLANE, Role};
 use crate::attribute::{AttributeStore, ObjectHandle};
 use crate::constants::{MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_OTHER, MPI_ERR_TAG};
 use crate::group::Group;
@@ -15,59 +15,104 @@ use std::sync::Arc;
 /// What the leader tells instead of a context when it has none left.
 const NO_CONTEXT: u32 = super::UNKNOWN_CONTEXT;
 
+/// The lowest bit of a context is zero; as told by the leader it says that the context is second-hand.
+pub(super) const SECOND_HAND: u32 = 1;
+
 /// A context that may become that of a new communicator: taken from this process's own ids, offered to the other
 /// members, and given back unless it is used.
 pub(super) struct Offer {
     process: Arc<Process>,
-    context: Option<Context>,
+    allocated: Option<Allocated>,
 }
 
 impl Offer {
     /// Takes an id. If there is none, what is offered is an error for all.
     pub(super) fn new(process: &Arc<Process>) -> Offer {
-        Offer { process: process.clone(), context: process.context_ids().allocate().ok() }
+        Offer { process: process.clone(), allocated: process.context_ids().allocate().ok() }
     }
 
     /// Nothing is offered, since this process cannot become the leader.
     pub(super) fn none(process: &Arc<Process>) -> Offer {
-        Offer { process: process.clone(), context: None }
+        Offer { process: process.clone(), allocated: None }
     }
 
     pub(super) fn to_wire(&self) -> u32 {
-        self.context.map_or(NO_CONTEXT, Context::to_wire)
+        self.allocated.map_or(NO_CONTEXT, |Allocated { context, second_hand }| {
+            context.to_wire() | if second_hand { SECOND_HAND } else { 0 }
+        })
     }
 
-    /// The members have agreed on `chosen`: it is a context, and this offer is used up if it was the one.
-    pub(super) fn settle(&mut self, chosen: u32) -> Result<Context> {
-        if chosen == NO_CONTEXT {
+    /// What was `told` is the context of the new communicator: this offer is used up if it was the one.
+    pub(super) fn settle(&mut self, told: u32) -> Result<Context> {
+        if told == NO_CONTEXT {
             return Err(Error::new(
                 MPI_ERR_OTHER,
                 "the first process of the new communicator already leads as many communicators as it can; free \
                  communicators that are no longer used",
             ));
         }
-        let chosen = Context::from_wire(chosen);
-        if self.context == Some(chosen) {
-            self.context = None;
-        }
-        Ok(chosen)
+        let context = Context::from_wire(told);
+        self.allocated = self.allocated.filter(|own| own.context != context);
+        Ok(context)
     }
 }
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        if let Some(context) = self.context.take() {
-            self.process.context_ids().withdraw(context);
+        if let Some(allocated) = self.allocated {
+            self.process.context_ids().withdraw(allocated);
         }
     }
 }
 
-/// The leader's context for all members of the channel, whose rank 0 leads.
+/// Whether a context that was told is second-hand and still names another communicator at this process.
+fn clashes(process: &Process, told: u32) -> bool {
+    told & SECOND_HAND != 0 && process.context_ids().is_in_use(Context::from_wire(told))
+}
+
+/// The leader's context for all members of the channel, whose rank 0 leads. Repeated with another id in the rare case
+/// that a second-hand one is still in use somewhere.
 pub(super) async fn agree(channel: &Channel) -> Result<Context> {
-    let leads = channel.rank() == 0;
-    let mut offer = if leads { Offer::new(channel.process()) } else { Offer::none(channel.process()) };
-    let [chosen] = decode_array(&channel.broadcast(0, encode(&[offer.to_wire()])).await?)?;
-    offer.settle(chosen)
+    let process = channel.process();
+    loop {
+        let mut offer = if channel.rank() == 0 { Offer::new(process) } else { Offer::none(process) };
+        let [told] = decode_array(&channel.broadcast(0, encode(&[offer.to_wire()])).await?)?;
+        if told & SECOND_HAND != 0 {
+            let clashing = channel.allgather(&[u8::from(clashes(process, told))]).await?;
+            if clashing.contains(&1) {
+                continue;
+            }
+        }
+        return offer.settle(told);
+    }
+}
+
+/// As [`agree`], for two groups whose leaders are joined by a bridge. `inside` joins a group; `leader` is the rank of its
+/// leader. Of the leaders' offers that of the process with the lower number is taken. It is a member of what is made,
+/// so that the id comes back to it in the end.
+pub(super) async fn agree_across(bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<Context> {
+    let process = inside.process();
+    loop {
+        let mut offer = if bridge.is_some() { Offer::new(process) } else { Offer::none(process) };
+        let mut chosen = offer.to_wire();
+        if let Some(bridge) = bridge {
+            let [theirs] = decode_array(&bridge.swap(0, &encode(&[chosen]), 4).await?)?;
+            if bridge.member(0).0 < process.me().0 {
+                chosen = theirs;
+            }
+        }
+        let [told] = decode_array(&inside.broadcast(leader, encode(&[chosen])).await?)?;
+        if told & SECOND_HAND != 0 {
+            let mut clashing = inside.allgather(&[u8::from(clashes(process, told))]).await?.contains(&1);
+            if let Some(bridge) = bridge {
+                clashing |= bridge.swap(0, &[u8::from(clashing)], 1).await? == [1];
+            }
+            if inside.broadcast(leader, vec![u8::from(clashing)]).await? == [1] {
+                continue;
+            }
+        }
+        return offer.settle(told);
+    }
 }
 
 impl Communicator {

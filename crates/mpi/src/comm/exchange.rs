@@ -138,6 +138,11 @@ impl Channel {
         Channel { process: process.clone(), carrier: carrier.clone(), members, rank, tag }
     }
 
+    /// Among some members of this channel, this process one of them, after all exchanges of all members.
+    pub(super) fn among(&self, members: Group) -> Channel {
+        Channel::some(&self.process, &self.carrier, members, self.tag)
+    }
+
     pub(super) fn process(&self) -> &Arc<Process> {
         &self.process
     }

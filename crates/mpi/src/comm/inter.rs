@@ -2,11 +2,11 @@
 //!
 //! The two groups talk through their leaders; within its group a leader talks over a hidden intracommunicator.
 
-use super::create::{Offer, check_user_tag, hash};
+use super::create::{agree, agree_across, check_user_tag, hash};
 use super::exchange::{Channel, decode, decode_array, encode, run, start};
 use super::{Communicator, FIRST_USER_TAG_ON_COLLECTIVE_PLANE, Remote, Role};
 use crate::attribute::AttributeStore;
-use crate::constants::{MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_RANK};
+use crate::constants::{MPI_ERR_COMM, MPI_ERR_GROUP, MPI_ERR_OTHER, MPI_ERR_RANK};
 use crate::group::Group;
 use crate::info::Info;
 use crate::process::Process;
@@ -24,6 +24,9 @@ fn group_from(members: &[u8]) -> Group {
     Group::from_processes(decode(members).into_iter().map(ProcessId).collect())
 }
 
+/// What a leader tells its group instead of the size of the other group when its arguments are wrong.
+const REFUSED: u32 = u32::MAX;
+
 /// The leaders tell each other their groups over `bridge` and then tell their own groups: returns the other group.
 /// Only the leader, of rank `leader` inside, has a bridge; it leads to one process.
 async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own: &Group) -> Result<Group> {
@@ -32,6 +35,12 @@ async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own:
         [size] = decode_array(&bridge.swap(0, &encode(&[own.size() as u32]), 4).await?)?;
     }
     let [size] = decode_array(&inside.broadcast(leader, encode(&[size])).await?)?;
+    if size == REFUSED {
+        return Err(Error::new(
+            MPI_ERR_OTHER,
+            "the leader of the local group could not reach the other group; its own error says why",
+        ));
+    }
     let mut members = vec![0; 4 * size as usize];
     if let Some(bridge) = bridge {
         members = bridge.swap(0, &members_of(own), members.len()).await?;
@@ -40,24 +49,10 @@ async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own:
 }
 
 /// Gives a new intercommunicator its contexts. `inside` joins its local group; the leader's `bridge` leads to the other
-/// group's leader. Of the leaders' offers, that of the process with the lower number is taken, so that the one who
-/// gave the context is a member and will get it back.
+/// group's leader.
 async fn connect(made: &Communicator, bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<()> {
-    let process = inside.process();
-    let offering = bridge.is_some();
-    let mut offer = if offering { Offer::new(process) } else { Offer::none(process) };
-    let mut hidden = if offering { Offer::new(process) } else { Offer::none(process) };
-    let mut chosen = offer.to_wire();
-    if let Some(bridge) = bridge {
-        let [theirs] = decode_array(&bridge.swap(0, &encode(&[chosen]), 4).await?)?;
-        if bridge.member(0).0 < process.me().0 {
-            chosen = theirs;
-        }
-    }
-    let told = inside.broadcast(leader, encode(&[chosen, hidden.to_wire()])).await?;
-    let [chosen, local] = decode_array(&told)?;
-    let context = offer.settle(chosen)?;
-    made.local()?.set_context(hidden.settle(local)?);
+    let context = agree_across(bridge, inside, leader).await?;
+    made.local()?.set_context(agree(inside).await?);
     made.set_context(context);
     Ok(())
 }
@@ -96,11 +91,8 @@ impl Communicator {
                 ),
             ));
         }
-        let bridge = if self.rank() == local_leader {
-            Some(self.bridge(process, peer, remote_leader, tag)?)
-        } else {
-            None
-        };
+        let leads = self.rank() == local_leader;
+        let bridge = leads.then(|| self.bridge(process, peer, remote_leader, tag));
         self.join_groups(process, local_leader, bridge)
     }
 
@@ -145,11 +137,18 @@ impl Communicator {
         self: &Arc<Self>,
         process: &Arc<Process>,
         leader: i32,
-        bridge: Option<Channel>,
+        bridge: Option<Result<Channel>>,
     ) -> Result<Arc<Communicator>> {
         let inside = Channel::all(process, self);
         let parent = self.clone();
         run(process, self, async move {
+            let bridge = match bridge.transpose() {
+                Ok(bridge) => bridge,
+                Err(error) => {
+                    inside.broadcast(leader, encode(&[REFUSED])).await?;
+                    return Err(error);
+                }
+            };
             let remote = introduce(bridge.as_ref(), &inside, leader, parent.group()).await?;
             if let Some(both) = remote.processes().find(|&process| parent.group().contains(process)) {
                 return Err(Error::new(
@@ -268,24 +267,20 @@ impl Communicator {
         let inside = Channel::all(process, local);
         let parent = self.clone();
         run(process, self, async move {
-            let process = inside.process();
-            let mut offer = if bridge.is_some() { Offer::new(process) } else { Offer::none(process) };
-            let lower = parent.group().process(0).0 < parent.peers().process(0).0;
-            let mut decision = [0, 0];
-            if let Some(bridge) = bridge {
-                let own = [u32::from(high), offer.to_wire()];
-                let [their_high, theirs] = decode_array(&bridge.swap(0, &encode(&own), 8).await?)?;
-                let first = if their_high == own[0] { lower } else { !high };
-                decision = [u32::from(first), if lower { own[1] } else { theirs }];
+            let mut first = false;
+            if let Some(bridge) = &bridge {
+                let their_high = bridge.swap(0, &[u8::from(high)], 1).await? == [1];
+                let lower = parent.group().process(0).0 < parent.peers().process(0).0;
+                first = if their_high == high { lower } else { !high };
             }
-            let [first, chosen] = decode_array(&inside.broadcast(0, encode(&decision)).await?)?;
-            let context = offer.settle(chosen)?;
+            let first = inside.broadcast(0, vec![u8::from(first)]).await? == [1];
+            let context = agree_across(bridge.as_ref(), &inside, 0).await?;
             let (low, up) = match first {
-                0 => (parent.peers(), parent.group()),
-                _ => (parent.group(), parent.peers()),
+                true => (parent.group(), parent.peers()),
+                false => (parent.peers(), parent.group()),
             };
             let group = Group::from_processes(low.processes().chain(up.processes()).collect());
-            let made = parent.child(process, group, Role::Ordinary);
+            let made = parent.child(inside.process(), group, Role::Ordinary);
             made.set_context(context);
             Ok(Arc::new(made))
         })

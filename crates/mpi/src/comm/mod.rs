@@ -6,7 +6,7 @@ mod exchange;
 mod inter;
 mod split;
 
-pub use context::{Context, ContextIds, Plane};
+pub use context::{Allocated, Context, ContextIds, Plane};
 
 use crate::attribute::AttributeStore;
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_COMM, MPI_MAX_OBJECT_NAME, MPI_UNDEFINED};
@@ -112,6 +112,7 @@ impl Communicator {
     }
 
     fn set_context(&self, context: Context) {
+        self.ids.enter(context);
         self.context.store(context.to_wire(), Ordering::Relaxed);
     }
 
@@ -307,7 +308,7 @@ impl Drop for Communicator {
     fn drop(&mut self) {
         let bits = *self.context.get_mut();
         if bits != UNKNOWN_CONTEXT {
-            self.ids.release(Context::from_wire(bits));
+            self.ids.leave(Context::from_wire(bits));
         }
     }
 }

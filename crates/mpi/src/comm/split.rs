@@ -1,6 +1,6 @@
 //! Splitting communicators by colour, and by what hardware the processes share (MPI 5.0, section 7.4.2).
 
-use super::create::Offer;
+use super::create::{Offer, SECOND_HAND, agree};
 use super::exchange::{Channel, decode, encode, run};
 use super::{Communicator, Role};
 use crate::constants::*;
@@ -52,6 +52,26 @@ fn decode_rows(bytes: &[u8], group: &Group) -> Vec<Row> {
     .collect()
 }
 
+impl Channel {
+    /// The communicator of these members, this process among them, with the context that the first one offers.
+    async fn split_off(
+        &self,
+        parent: &Communicator,
+        members: &[&Row],
+        offer: &mut Offer,
+    ) -> Result<Arc<Communicator>> {
+        let group = group_of(members);
+        let told = members[0].offer;
+        let context = match told & SECOND_HAND {
+            0 => offer.settle(told)?,
+            _ => agree(&self.among(group.clone())).await?,
+        };
+        let made = parent.child(self.process(), group, Role::Ordinary);
+        made.set_context(context);
+        Ok(Arc::new(made))
+    }
+}
+
 impl Communicator {
     /// MPI_Comm_split. `color` is not negative, or MPI_UNDEFINED for a process that wants no communicator.
     pub fn split(
@@ -87,10 +107,7 @@ impl Communicator {
             let Some(color) = color else { return Ok(None) };
             let rows = decode_rows(&rows, parent.group());
             let members = members(&rows, color);
-            let context = offer.settle(members[0].offer)?;
-            let made = parent.child(process, group_of(&members), Role::Ordinary);
-            made.set_context(context);
-            Ok(Some(Arc::new(made)))
+            Ok(Some(channel.split_off(&parent, &members, &mut offer).await?))
         })
     }
 
@@ -201,10 +218,8 @@ impl Communicator {
             let rank = channel.rank() as usize;
             let Some(color) = rows[rank].color else { return Ok((None, None)) };
             let members = members(&rows, color);
-            let context = offer.settle(members[0].offer)?;
-            let made = parent.child(process, group_of(&members), Role::Ordinary);
-            made.set_context(context);
-            Ok((Some(Arc::new(made)), chosen[rank].map(|(kind, _)| Placement::KINDS[kind])))
+            let made = channel.split_off(&parent, &members, &mut offer).await?;
+            Ok((Some(made), chosen[rank].map(|(kind, _)| Placement::KINDS[kind])))
         })
     }
 }
