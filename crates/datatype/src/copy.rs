@@ -12,6 +12,9 @@ use std::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
 
 /// Iterations of a loop that are copied column by column at once; their bytes stay in the first-level cache.
 const TILE: u64 = 32;
+/// Runs of each iteration that are copied before the next iteration takes its turn, in a transposition; their cache lines,
+/// which the next iterations use again, stay in the second-level cache.
+const TRANSPOSITION_BLOCK: u64 = 1024;
 /// Longest run that is worth copying column by column.
 const SHORT_RUN: u64 = 64;
 
@@ -154,20 +157,100 @@ pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, st
     }
 }
 
-/// Executes the whole `body` `count` times.
-unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, memory: usize, stream: usize) {
-    let start = memory.wrapping_add_signed(body.first as isize);
+/// Moves `count` groups of `GROUP` runs; the runs of a group lie at `offsets` in memory and side by side in the stream.
+#[inline(always)]
+unsafe fn move_groups<const PACK: bool, const GROUP: usize, T: Copy>(
+    memory: usize,
+    offsets: [i64; GROUP],
+    stride: i64,
+    stream: usize,
+    count: u64,
+) {
+    for index in 0..count {
+        let memory = memory.wrapping_add_signed((stride.wrapping_mul(index as i64)) as isize);
+        let stream = stream + index as usize * GROUP * size_of::<T>();
+        for (place, offset) in offsets.iter().enumerate() {
+            // SAFETY: as the module asks.
+            unsafe {
+                let memory = memory.wrapping_add_signed(*offset as isize);
+                move_value::<PACK, T>(memory, stream + place * size_of::<T>());
+            }
+        }
+    }
+}
+
+/// As [`move_groups`], for the commonest lengths and groups; returns false for others.
+unsafe fn move_common_groups<const PACK: bool>(
+    memory: usize,
+    offsets: impl ExactSizeIterator<Item = i64>,
+    length: u64,
+    stride: i64,
+    stream: usize,
+    count: u64,
+) -> bool {
+    let group = offsets.len();
+    if !matches!(length, 4 | 8) || !(2..=4).contains(&group) {
+        return false;
+    }
+    let mut places = [0; 4];
+    places.iter_mut().zip(offsets).for_each(|(place, offset)| *place = offset);
+    let [a, b, c, d] = places;
     // SAFETY: as the module asks.
     unsafe {
+        match (length, group) {
+            (4, 2) => move_groups::<PACK, 2, u32>(memory, [a, b], stride, stream, count),
+            (4, 3) => move_groups::<PACK, 3, u32>(memory, [a, b, c], stride, stream, count),
+            (4, _) => move_groups::<PACK, 4, u32>(memory, [a, b, c, d], stride, stream, count),
+            (_, 2) => move_groups::<PACK, 2, u64>(memory, [a, b], stride, stream, count),
+            (_, 3) => move_groups::<PACK, 3, u64>(memory, [a, b, c], stride, stream, count),
+            (_, _) => move_groups::<PACK, 4, u64>(memory, [a, b, c, d], stride, stream, count),
+        }
+    }
+    true
+}
+
+/// Executes the whole `body` `count` times.
+pub(crate) unsafe fn full_loop<const PACK: bool>(
+    body: &Program,
+    count: u64,
+    stride: i64,
+    memory: usize,
+    stream: usize,
+) {
+    // SAFETY: as the module asks.
+    unsafe {
+        if count == 1 {
+            return full::<PACK>(body, memory, stream);
+        }
+        let start = memory.wrapping_add_signed(body.first as isize);
         match &body.shape {
             Shape::Run if stride == body.size as i64 => {
                 return move_bytes::<PACK>(start, stream, (body.size * count) as usize);
             }
             Shape::Run => return move_strided::<PACK>(start, stride, stream, body.size, count, body.size),
-            // Column by column where a row is short, or where the loop walks along a cache line (a transposition).
+            // A transposition: iterations walk along the same cache lines, so they take turns before those are lost.
             Shape::Strided { count: inner, stride: step, length }
-                if *length <= SHORT_RUN && (*inner <= 8 || stride.unsigned_abs() < step.unsigned_abs()) =>
+                if *inner > TRANSPOSITION_BLOCK && stride.unsigned_abs() < step.unsigned_abs() =>
             {
+                let mut done = 0;
+                while done < *inner {
+                    let now = TRANSPOSITION_BLOCK.min(inner - done);
+                    let start = start.wrapping_add_signed((step.wrapping_mul(done as i64)) as isize);
+                    for index in 0..count {
+                        let memory = start.wrapping_add_signed((stride.wrapping_mul(index as i64)) as isize);
+                        let stream = stream + (body.size * index + length * done) as usize;
+                        move_strided::<PACK>(memory, *step, stream, *length, now, *length);
+                    }
+                    done += now;
+                }
+                return;
+            }
+            // Column by column where a row is short.
+            Shape::Strided { count: inner, stride: step, length } if *length <= SHORT_RUN && *inner <= 8 => {
+                let offsets = (0..*inner as u32).map(|index| step.wrapping_mul(index as i64));
+                if move_common_groups::<PACK>(start, offsets, *length, stride, stream, count) {
+                    return;
+                }
                 return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
                     for index in 0..*inner {
                         let memory = memory.wrapping_add_signed((step.wrapping_mul(index as i64)) as isize);
@@ -177,6 +260,10 @@ unsafe fn full_loop<const PACK: bool>(body: &Program, count: u64, stride: i64, m
                 });
             }
             Shape::Blocks { length, offsets } if *length <= SHORT_RUN && offsets.len() <= 16 => {
+                if move_common_groups::<PACK>(start, offsets.iter().copied(), *length, stride, stream, count)
+                {
+                    return;
+                }
                 return tiles(count, stride, body.size, start, stream, |memory, stream, count| {
                     for (index, offset) in offsets.iter().enumerate() {
                         let memory = memory.wrapping_add_signed(*offset as isize);
@@ -223,12 +310,12 @@ fn tiles(
     size: u64,
     memory: usize,
     stream: usize,
-    mut tile: impl FnMut(usize, usize, u64),
+    mut body: impl FnMut(usize, usize, u64),
 ) {
     let mut done = 0;
     while done < count {
         let now = TILE.min(count - done);
-        tile(
+        body(
             memory.wrapping_add_signed((stride.wrapping_mul(done as i64)) as isize),
             stream + (size * done) as usize,
             now,

@@ -360,6 +360,8 @@ impl Layout {
             if self.0.dense {
                 let run = Program::run(program.first, self.size().saturating_mul(count));
                 copy::window::<PACK>(&run, memory, skip, length, stream);
+            } else if skip == 0 && length == program.size.saturating_mul(count) {
+                copy::full_loop::<PACK>(program, count, self.extent(), memory, stream);
             } else {
                 copy::window_loop::<PACK>(program, self.extent(), memory, skip, length, stream);
             }

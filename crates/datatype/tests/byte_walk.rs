@@ -386,3 +386,31 @@ fn huge_counts_cost_nothing() {
     });
     assert_eq!(seen, [((1 << 61) + 2, 2), ((1 << 61) + (1 << 32), 2)]);
 }
+
+#[test]
+fn a_tall_matrix_transposed() {
+    let column = Layout::vector(3000, 1, 5, &Layout::element(Element::Int16)).unwrap();
+    let column = Layout::resized(0, 2, &column).unwrap();
+    let memory = numbered(30_000);
+    let image = bytes_of(&memory);
+    let expected: Vec<u8> = (0..5 * 3000)
+        .flat_map(|place| {
+            [(place % 3000) * 10 + (place / 3000) * 2, (place % 3000) * 10 + (place / 3000) * 2 + 1]
+        })
+        .map(|byte| image[byte])
+        .collect();
+    for (skip, length) in [(0, 30_000), (1, 29_998), (6001, 17_000), (2999, 4)] {
+        let stream = Scratch::new(length);
+        assert_eq!(
+            column.pack(5, memory.address(), skip as u64, stream.address(), length as u64),
+            length as u64
+        );
+        assert_eq!(bytes_of(&stream), expected[skip..skip + length], "{skip}");
+        let back = Scratch::new(30_000);
+        back.address().write(&[0; 30_000]);
+        column.unpack(5, back.address(), skip as u64, stream.address(), length as u64);
+        let again = Scratch::new(length);
+        column.pack(5, back.address(), skip as u64, again.address(), length as u64);
+        assert_eq!(bytes_of(&again), bytes_of(&stream));
+    }
+}
