@@ -40,13 +40,15 @@ fn raise_on(call: &Call, request: &Request) {
 
 /// The completion of the one request of a call was told: the handle goes, unless the request is persistent.
 fn told(call: &Call, request: &mut RequestInOut, result: Result<Status>, status: StatusOut) -> Result<()> {
-    if let Some(held) = request.get() {
-        if result.is_err() {
-            raise_on(call, held);
-        }
-        if !held.is_persistent() {
-            request.release();
-        }
+    let Some(held) = request.get() else {
+        status.set_empty();
+        return Ok(());
+    };
+    if result.is_err() {
+        raise_on(call, held);
+    }
+    if !held.is_persistent() {
+        request.release();
     }
     store(status, &result?);
     Ok(())
@@ -98,7 +100,11 @@ pub fn request_get_status(
             raise_on(call, held);
             complete::get_status(call.process(), held)
         }
-        None => Some(Ok(Status::EMPTY)),
+        None => {
+            flag.set(true);
+            status.set_empty();
+            return Ok(());
+        }
     };
     flag.set(result.is_some());
     if let Some(result) = result {
@@ -128,6 +134,7 @@ impl Tally {
         for (place, (_, result)) in self.results.iter().enumerate() {
             let status = statuses.at(place);
             match result {
+                Ok(Status::EMPTY) => status.set_empty(),
                 Ok(result) => store(status, result),
                 Err(_) => status.set(MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false),
             }
@@ -224,7 +231,7 @@ fn tell_any(
         }
         Found::NoneActive => {
             indx.set(MPI_UNDEFINED);
-            store(status, &Status::EMPTY);
+            status.set_empty();
             Ok(true)
         }
         Found::NoneComplete => {
