@@ -5,6 +5,7 @@
 //! [`Outcome`] and delivered after the release.
 
 use crate::event_list::EventList;
+use crate::index::Pattern;
 use crate::interface::*;
 use crate::message::{
     self, Arrival, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM, INLINE_ROOM, Incoming, Payload,
@@ -266,11 +267,11 @@ impl Core {
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
         debug_assert_eq!(list, List::Priority);
         let nic = self.own();
-        let source = entry.source.map_or(ANY, |source| source.0);
+        let pattern = pattern_of(entry);
         self.lock(nic);
-        let found = nic.unexpected.find(&nic.slab, &nic.classes, source, entry.match_bits, entry.ignore_bits);
+        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found == 0 {
-            let result = self.post(nic, source, entry);
+            let result = self.post(nic, pattern.source, entry);
             nic.lock().release();
             return result;
         }
@@ -293,6 +294,8 @@ impl Core {
         }
         let record = nic.slab.at(index);
         record.kind.set(kind::POSTED);
+        record.flags.set(0);
+        record.detail.set(PLAIN_PORTAL);
         record.source.set(source);
         record.match_bits.set(entry.match_bits);
         record.ignore_bits.set(entry.ignore_bits);
@@ -368,11 +371,11 @@ impl Core {
 
     pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
         let nic = self.own();
-        let source = entry.source.map_or(ANY, |source| source.0);
+        let pattern = pattern_of(entry);
         let mut outcome = Outcome::default();
         self.lock(nic);
         while self.take_in(nic, self.me, Driver::Other, &mut outcome) == BATCH {}
-        let found = nic.unexpected.find(&nic.slab, &nic.classes, source, entry.match_bits, entry.ignore_bits);
+        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         let event = (found != 0).then(|| {
             let record = nic.slab.at(found);
             let mut event = event_of(record, EventKind::Search);
@@ -421,7 +424,7 @@ impl Core {
     /// Matches one message. `false`: it must wait where it is.
     #[inline]
     fn deliver(&self, nic: &Nic, of: u32, driver: Driver, arrival: &Arrival, outcome: &mut Outcome) -> bool {
-        let index = nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits);
+        let index = nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain);
         if index == 0 {
             return self.keep_unexpected(nic, arrival);
         }
@@ -491,6 +494,7 @@ impl Core {
         }
         let record = nic.slab.at(index);
         record.kind.set(kind::UNEXPECTED);
+        record.detail.set(PLAIN_PORTAL);
         record.source.set(arrival.source);
         record.match_bits.set(arrival.match_bits);
         record.header_data.set(arrival.header_data);
@@ -772,6 +776,25 @@ struct Helped {
     worked: bool,
     /// Somebody else held a lock.
     busy: bool,
+}
+
+/// The portal of plain messages: those of the MPI layer.
+pub const PLAIN_PORTAL: u32 = 0;
+
+/// Whether an entry is one for plain messages: use once, put only, truncating.
+#[inline(always)]
+fn is_plain(entry: &Entry) -> bool {
+    entry.detail.get() == PLAIN_PORTAL
+}
+
+#[inline(always)]
+fn pattern_of(entry: &MatchEntry) -> Pattern {
+    Pattern {
+        source: entry.source.map_or(ANY, |source| source.0),
+        match_bits: entry.match_bits,
+        ignore_bits: entry.ignore_bits,
+        portal: PLAIN_PORTAL,
+    }
 }
 
 /// The event that a record of the owner tells.

@@ -92,6 +92,15 @@ pub fn fits(entry_source: u32, entry_bits: u64, ignore_bits: u64, source: u32, m
     (entry_source == ANY || entry_source == source) && (entry_bits ^ match_bits) & !ignore_bits == 0
 }
 
+/// What an entry asks of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    pub source: u32,
+    pub match_bits: u64,
+    pub ignore_bits: u64,
+    pub portal: u32,
+}
+
 /// One side of the index. All methods need the NIC's lock.
 #[derive(Debug)]
 pub struct Side {
@@ -121,15 +130,20 @@ impl Side {
     fn link(&self, slab: &Slab, classes: &Classes, class: usize, chain: usize, index: u32) {
         let entry = slab.at(index);
         let bucket = self.bucket(classes, class, entry.source.get(), entry.match_bits.get());
-        let tail = bucket.tail.get();
-        entry.links[chain][0].set(0);
-        entry.links[chain][1].set(tail);
-        if tail == 0 {
+        // Almost always the tail; an entry that takes another's place goes before younger ones.
+        let (mut before, mut after) = (bucket.tail.get(), 0);
+        while before != 0 && slab.at(before).order.get() > entry.order.get() {
+            after = before;
+            before = slab.at(before).links[chain][1].get();
+        }
+        entry.links[chain][0].set(after);
+        entry.links[chain][1].set(before);
+        if before == 0 {
             bucket.head.set(index)
         } else {
-            slab.at(tail).links[chain][0].set(index)
+            slab.at(before).links[chain][0].set(index)
         }
-        bucket.tail.set(index);
+        if after == 0 { bucket.tail.set(index) } else { slab.at(after).links[chain][1].set(index) }
     }
 
     fn unlink(&self, slab: &Slab, classes: &Classes, class: usize, chain: usize, index: u32) {
@@ -201,7 +215,7 @@ impl Posted {
         let entry = slab.at(index);
         let class = classes.of(entry.source.get(), entry.ignore_bits.get());
         entry.class.set(class);
-        slab.push(side.order(), index);
+        slab.insert(side.order(), index);
         let count = &side.control.classes[class as usize];
         count.set(count.get() + 1);
         self.chain(slab, classes, index);
@@ -228,9 +242,17 @@ impl Posted {
         slab.remove(self.0.order(), index);
     }
 
-    /// The first entry in order that takes a message, or 0.
-    #[inline]
-    pub fn find(&self, slab: &Slab, classes: &Classes, source: u32, match_bits: u64) -> u32 {
+    /// The first entry in order that matches and that `accepts` says yes to, or 0.
+    #[inline(always)]
+    pub fn find(
+        &self,
+        slab: &Slab,
+        classes: &Classes,
+        source: u32,
+        match_bits: u64,
+        accepts: impl Fn(&Entry) -> bool,
+    ) -> u32 {
+        let takes = |entry: &Entry| takes(entry, source, match_bits) && accepts(entry);
         let mut best = 0;
         let mut best_order = u64::MAX;
         for class in 0..CLASSES {
@@ -243,7 +265,7 @@ impl Posted {
                 if entry.order.get() >= best_order {
                     break;
                 }
-                if takes(entry, source, match_bits) {
+                if takes(entry) {
                     best = index;
                     best_order = entry.order.get();
                     break;
@@ -258,7 +280,7 @@ impl Posted {
                 if entry.order.get() >= best_order {
                     break;
                 }
-                if entry.class.get() == WALKED && takes(entry, source, match_bits) {
+                if entry.class.get() == WALKED && takes(entry) {
                     return index;
                 }
                 index = entry.next.get();
@@ -285,7 +307,7 @@ impl Unexpected {
         if side.is_tight() && !side.enlarge(|| side.each(slab, |index| self.chain(slab, classes, index))) {
             return false;
         }
-        slab.push(side.order(), index);
+        slab.insert(side.order(), index);
         self.chain(slab, classes, index);
         true
     }
@@ -308,23 +330,26 @@ impl Unexpected {
         slab.remove(self.0.order(), index);
     }
 
-    /// The first message in order of arrival that this pattern takes, or 0.
-    #[inline]
+    /// The first message in order of arrival that this pattern takes and that `accepts` says yes to, or 0.
+    #[inline(always)]
     pub fn find(
         &self,
         slab: &Slab,
         classes: &Classes,
-        source: u32,
-        match_bits: u64,
-        ignore_bits: u64,
+        pattern: &Pattern,
+        accepts: impl Fn(&Entry) -> bool,
     ) -> u32 {
+        let Pattern { source, match_bits, ignore_bits, portal } = *pattern;
         let side = &self.0;
         if side.order().count.get() == 0 {
             return 0;
         }
         let class = classes.of(source, ignore_bits);
-        let fits =
-            |entry: &Entry| fits(source, match_bits, ignore_bits, entry.source.get(), entry.match_bits.get());
+        let fits = |entry: &Entry| {
+            fits(source, match_bits, ignore_bits, entry.source.get(), entry.match_bits.get())
+                && entry.detail.get() == portal
+                && accepts(entry)
+        };
         if class == WALKED {
             let mut index = side.order().head.get();
             while index != 0 && !fits(slab.at(index)) {

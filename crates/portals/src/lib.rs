@@ -10,6 +10,7 @@ mod message;
 mod nic;
 mod record;
 mod slab;
+pub mod target;
 mod transfer;
 
 pub use interface::{

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! 0                control: lock, slab, lists, index
-//! PAGE             tables of the posted side
-//! + TABLES_BYTES   tables of the unexpected side
+//! PAGE             tables of the priority list
+//! + TABLES_BYTES   tables of the unexpected messages
+//! + TABLES_BYTES   tables of the overflow list
 //! + TABLES_BYTES   records
 //! ```
 
@@ -12,8 +13,37 @@ use crate::record::{CLASSES, kind};
 use crate::slab::{ListControl, Slab, SlabControl};
 use parnass_base::atomics::AtomicU32;
 use parnass_base::lock::Lock;
-use parnass_base::{PAGE, Placed, Window, Word64, record};
+use parnass_base::{PAGE, Placed, Window, Word32, Word64, record};
 use std::mem::offset_of;
+
+/// Portal table entries.
+pub const PORTALS: usize = 64;
+/// Event queues besides the owner's main one.
+pub const QUEUES: usize = 8;
+/// Counting events.
+pub const COUNTERS: usize = 64;
+
+record! {
+    /// A portal table entry.
+    #[derive(Debug)]
+    pub struct Portal {
+        /// 0 open, 1 open until the first drop, 2 closed.
+        pub state: Word32,
+        /// The queue of its events.
+        pub queue: Word32,
+        /// Messages that nobody accepted.
+        pub dropped: Word64,
+    }
+}
+
+record! {
+    /// A counting event.
+    #[derive(Debug)]
+    pub struct Counter {
+        pub success: Word64,
+        pub failure: Word64,
+    }
+}
 
 record! {
     /// First page of a NIC. Zeroed memory is a NIC in which nothing has happened.
@@ -27,6 +57,10 @@ record! {
         pub unclaimed: AtomicU32,
         /// Events for the owner.
         pub events: ListControl,
+        /// Further event queues.
+        pub queues: [ListControl; QUEUES],
+        pub portals: [Portal; PORTALS],
+        pub counters: [Counter; COUNTERS],
         /// Matched messages whose data moves.
         pub transfers: ListControl,
         pub order: Word64,
@@ -35,6 +69,7 @@ record! {
         slab: SlabControl,
         posted: SideControl,
         unexpected: SideControl,
+        overflow: SideControl,
         classes: [Class; CLASSES],
     }
 }
@@ -48,6 +83,7 @@ pub struct Nic {
     pub slab: Slab,
     pub posted: Posted,
     pub unexpected: Unexpected,
+    pub overflow: Posted,
     pub classes: Classes,
 }
 
@@ -55,21 +91,20 @@ impl Nic {
     /// The NIC that lies in `memory`.
     pub fn new(memory: &Window) -> Nic {
         let tables = PAGE;
-        let records = tables + 2 * TABLES_BYTES;
-        let posted =
-            Side::new(memory.record(offset_of!(Control, posted)), memory.window(tables, TABLES_BYTES));
-        let unexpected = Side::new(
-            memory.record(offset_of!(Control, unexpected)),
-            memory.window(tables + TABLES_BYTES, TABLES_BYTES),
-        );
+        let records = tables + 3 * TABLES_BYTES;
+        let side = |control: usize, number: usize| {
+            let window = memory.window(tables + number * TABLES_BYTES, TABLES_BYTES);
+            Side::new(memory.record(control), window)
+        };
         Nic {
             control: memory.record(0),
             slab: Slab::new(
                 memory.record(offset_of!(Control, slab)),
                 memory.window(records, memory.len() - records),
             ),
-            posted: Posted(posted),
-            unexpected: Unexpected(unexpected),
+            posted: Posted(side(offset_of!(Control, posted), 0)),
+            unexpected: Unexpected(side(offset_of!(Control, unexpected), 1)),
+            overflow: Posted(side(offset_of!(Control, overflow), 2)),
             classes: Classes(memory.record(offset_of!(Control, classes))),
         }
     }

@@ -26,6 +26,10 @@ pub mod kind {
     pub const TRANSFER: u32 = 4;
     /// Waits in the event queue.
     pub const EVENT: u32 = 5;
+    /// An overflow entry out of its list, in whose memory unexpected messages still lie.
+    pub const DRAINING: u32 = 6;
+    /// A further memory descriptor of a match entry, which waits for its turn.
+    pub const BEHIND: u32 = 7;
 }
 
 /// Properties of a message.
@@ -38,6 +42,10 @@ pub mod flag {
     pub const DIRECT: u32 = 4;
     /// Event: one that its initiator has counted on.
     pub const AWAITED: u32 = 8;
+    /// The data lies in the memory of an overflow entry.
+    pub const OVERFLOW: u32 = 16;
+    /// A get, not a put.
+    pub const GET: u32 = 32;
 }
 
 record! {
@@ -53,15 +61,19 @@ record! {
         pub source: Word32,
         /// Posted: its index class.
         pub class: Word32,
+        /// Posted: its [`crate::target::Options`]. Else bits of [`flag`].
+        pub flags: Word32,
+        /// Posted, unexpected: the portal. Event: its kind. Transfer: whether it has failed.
+        pub detail: Word32,
         pub match_bits: Word64,
         pub ignore_bits: Word64,
-        pub header_data: Word64,
         /// Posted, transfer: memory of the NIC's owner.
         pub address: Word64,
         /// Posted: its room. Transfer, event: bytes placed.
         pub length: Word64,
         /// Posted, transfer, event: what the event carries.
         pub user: Word64,
+        pub header_data: Word64,
         /// Bytes of the message as sent.
         pub requested: Word64,
         /// Position in the order of posting or of arrival.
@@ -70,16 +82,13 @@ record! {
         pub remote: Word64,
         /// What the events at the initiator carry.
         pub remote_user: Word64,
-        /// Bits of [`flag`].
-        pub flags: Word32,
-        /// Event: its kind.
-        pub detail: Word32,
         /// In the order list, the event queue, the list of transfers or the free list.
         pub next: Word32,
         pub previous: Word32,
         /// Chains of the index: next and previous, by class.
         pub links: [[Word32; 2]; CLASSES],
-        /// Unexpected: the data, if short. Transfer: progress, see [`crate::transfer`].
+        /// Unexpected: the data, if short. Transfer: progress, see [`crate::transfer`]. Posted: what its options
+        /// need, see [`crate::target`].
         pub data: [AtomicU64; 6],
     }
 }

@@ -146,6 +146,31 @@ impl Slab {
         list.count.set(list.count.get() + 1);
     }
 
+    /// Puts a record into a list that is kept by `order`.
+    #[inline]
+    pub fn insert(&self, list: &ListControl, index: u32) {
+        let order = self.at(index).order.get();
+        let (mut before, mut after) = (list.tail.get(), 0);
+        while before != 0 && self.at(before).order.get() > order {
+            after = before;
+            before = self.at(before).previous.get();
+        }
+        let entry = self.at(index);
+        entry.next.set(after);
+        entry.previous.set(before);
+        if before == 0 {
+            list.head.set(index)
+        } else {
+            self.at(before).next.set(index)
+        }
+        if after == 0 {
+            list.tail.set(index)
+        } else {
+            self.at(after).previous.set(index)
+        }
+        list.count.set(list.count.get() + 1);
+    }
+
     /// Takes a record out of a list.
     #[inline]
     pub fn remove(&self, list: &ListControl, index: u32) {
