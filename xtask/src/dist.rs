@@ -29,7 +29,10 @@ pub fn run(root: &Path, prefix: &Path, profile: &str) -> anyhow::Result<()> {
     }
     install(&built.join(LIBRARY.0), &lib.join(LIBRARY.1))?;
     link(LIBRARY.1, &lib.join(LIBRARY.0))?;
-    install(&root.join("include/mpi.h"), &include.join("mpi.h"))?;
+    for header in std::fs::read_dir(root.join("include"))? {
+        let header = header?;
+        install(&header.path(), &include.join(header.file_name()))?;
+    }
     println!("installed in {}", prefix.display());
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::protocol::{self, Address, Message, Welcome};
@@ -35,7 +36,8 @@ impl LauncherLink {
         };
         let ask = || -> io::Result<_> {
             let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-            connect(&socket, &SocketAddrUnix::new_abstract_name(address.name.as_bytes())?)?;
+            let place = SocketAddrUnix::new_abstract_name(address.name.as_bytes())?;
+            retry_on_intr(|| connect(&socket, &place))?;
             let join = Message::Join { version: protocol::VERSION, secret: address.secret, rank };
             protocol::send(socket.as_fd(), &join, None)?;
             let (answer, memory) = protocol::receive(socket.as_fd())?;

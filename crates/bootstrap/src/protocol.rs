@@ -16,6 +16,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -145,7 +146,7 @@ pub fn send(socket: BorrowedFd<'_>, message: &Message, descriptor: Option<Borrow
     if let Some(descriptors) = &descriptors {
         ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     }
-    sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL))?;
     Ok(())
 }
 
@@ -157,8 +158,9 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Message, Option<OwnedFd>)>
     let mut bytes = [0; MESSAGE_BYTES_MAXIMUM];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received =
-        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let received = retry_on_intr(|| {
+        recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
+    })?;
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

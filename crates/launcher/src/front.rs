@@ -38,6 +38,7 @@ pub fn run(job: Job, programs: Vec<PathBuf>) -> ExitCode {
 }
 
 fn start(job: Job, programs: Vec<PathBuf>) -> std::io::Result<ExitCode> {
+    restore(Signal::CHILD.as_raw()); // Where it is ignored, ends of children are not told.
     let mut watched = FORWARDED.to_vec();
     watched.push(Signal::CHILD.as_raw());
     let signals = SignalQueue::new(&watched)?;

@@ -1,26 +1,26 @@
 //! The guardian: one loop over everything that can happen to a job.
 
+mod members;
+mod streams;
+
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, exit};
 use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
-use parnass_bootstrap::{Address, Message, Secret, Welcome};
-use parnass_transport_shm::JobMemory;
+use parnass_bootstrap::{Address, Secret};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
-};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::arguments::Job;
 use crate::descendants::{self, Reaped};
-use crate::output::{Progress, Sink, Stream, same_file};
+use crate::output::{Sink, Stream, same_file};
+use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::ranks::{Rank, Starter};
 use crate::report::{self, counted};
 
@@ -270,240 +270,15 @@ impl Guardian {
                 }
                 Err(error) => {
                     let program = self.job.parts[part].program.display();
-                    self.fail(1, &format!("rank {rank} ({program}) cannot be started: {error}"));
+                    let (code, advice) = match error.raw_os_error().map(Errno::from_raw_os_error) {
+                        Some(Errno::NOENT) => {
+                            (NOT_FOUND, " (what its first line or its ELF header names as interpreter)")
+                        }
+                        Some(Errno::ACCESS | Errno::NOEXEC | Errno::PERM) => (NOT_EXECUTABLE, ""),
+                        _ => (1, ""),
+                    };
+                    self.fail(code, &format!("rank {rank} ({program}) cannot be started: {error}{advice}"));
                 }
-            }
-        }
-    }
-
-    fn add_stream(&mut self, rank: usize, sink: usize, pipe: OwnedFd) {
-        let index = self.streams.len();
-        let stream = Stream::new(index, rank as u32, sink, pipe);
-        if !self.paused[sink] {
-            let _ = epoll::add(&self.epoll, &stream, Source::Stream(index).encode(), epoll::EventFlags::IN);
-        }
-        self.streams.push(Some(stream));
-    }
-
-    // ---- output ----
-
-    /// Reads a stream once; tells whether there may be more.
-    fn read_stream(&mut self, index: usize) -> bool {
-        let Some(stream) = self.streams.get_mut(index).and_then(Option::as_mut) else { return false };
-        let sink = &mut self.sinks[stream.sink];
-        match stream.read(&mut self.buffer, sink) {
-            Progress::Bytes => !sink.is_full(),
-            Progress::Nothing => false,
-            Progress::End => {
-                self.streams[index] = None; // Closing it takes it from the poll set.
-                false
-            }
-        }
-    }
-
-    /// Takes what a rank has written before its end is told.
-    fn drain(&mut self, rank: usize) {
-        for index in 0..self.streams.len() {
-            if self.streams[index].as_ref().is_some_and(|stream| stream.rank as usize == rank) {
-                while self.read_stream(index) {}
-                if let Some(stream) = &mut self.streams[index] {
-                    stream.release(&mut self.sinks[stream.sink]);
-                }
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        for sink in 0..self.sinks.len() {
-            if let Err(error) = self.sinks[sink].flush() {
-                self.lose_sink(sink, &error);
-            }
-            let waiting = self.sinks[sink].is_waiting();
-            if waiting != self.polled[sink] {
-                let _ = if waiting {
-                    let data = Source::Sink(sink).encode();
-                    epoll::add(&self.epoll, &self.sinks[sink], data, epoll::EventFlags::OUT)
-                } else {
-                    epoll::delete(&self.epoll, &self.sinks[sink])
-                };
-                self.polled[sink] = waiting;
-            }
-            self.pause(sink, self.sinks[sink].is_full());
-        }
-    }
-
-    /// Stops reading the streams of a sink, or goes on.
-    fn pause(&mut self, sink: usize, full: bool) {
-        if self.paused[sink] == full {
-            return;
-        }
-        self.paused[sink] = full;
-        for (index, stream) in self.streams.iter().enumerate() {
-            if let Some(stream) = stream.as_ref().filter(|stream| stream.sink == sink) {
-                let _ = if full {
-                    epoll::delete(&self.epoll, stream)
-                } else {
-                    let data = Source::Stream(index).encode();
-                    epoll::add(&self.epoll, stream, data, epoll::EventFlags::IN)
-                };
-            }
-        }
-    }
-
-    /// Our own output has failed. Ranks then see what they would see without us: a closed pipe.
-    fn lose_sink(&mut self, sink: usize, error: &io::Error) {
-        for stream in &mut self.streams {
-            stream.take_if(|stream| stream.sink == sink);
-        }
-        if error.kind() != io::ErrorKind::BrokenPipe {
-            let name = ["standard output", "standard error"][sink];
-            self.fail(1, &format!("{name} cannot be written: {error}"));
-        }
-    }
-
-    fn say(&mut self, message: &str) {
-        self.sinks.last_mut().expect("there is one at least").say(&format!("mpiexec: {message}"));
-    }
-
-    // ---- members ----
-
-    fn accept(&mut self) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        while let Ok(socket) = accept_with(&self.listener, flags) {
-            let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { continue };
-            let own = rustix::process::geteuid();
-            if peer.uid != own && !peer.uid.is_root() {
-                continue;
-            }
-            let free = self.connections.iter().position(Option::is_none);
-            let index = free.unwrap_or_else(|| {
-                self.connections.push(None);
-                self.connections.len() - 1
-            });
-            let data = Source::Connection(index).encode();
-            if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
-                let process = Some(peer.pid);
-                self.connections[index] = Some(Connection { socket, process, rank: None, finalized: false });
-            }
-        }
-    }
-
-    fn read_connection(&mut self, index: usize) {
-        loop {
-            let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else { return };
-            match parnass_bootstrap::receive(connection.socket.as_fd()) {
-                Ok((message, _)) => self.obey(index, message),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return self.disconnected(index), // Its end, or no message of ours.
-            }
-        }
-    }
-
-    fn obey(&mut self, index: usize, message: Message) {
-        let Some(connection) = &mut self.connections[index] else { return };
-        match (message, connection.rank) {
-            (Message::Join { version, secret, rank }, None) => {
-                let answer = self.admit(index, version, secret, rank as usize);
-                let connection = self.connections[index].as_ref().expect("it has just asked");
-                let sent = match &answer {
-                    Ok((welcome, memory)) => {
-                        let message = Message::Welcome(*welcome);
-                        parnass_bootstrap::send(connection.socket.as_fd(), &message, Some(memory.as_fd()))
-                    }
-                    Err(reason) => {
-                        let message = Message::Refused(reason.clone());
-                        parnass_bootstrap::send(connection.socket.as_fd(), &message, None)
-                    }
-                };
-                if answer.is_err() || sent.is_err() {
-                    self.disconnected(index);
-                }
-            }
-            (Message::Finalized, Some(_)) => connection.finalized = true,
-            (Message::Abort { code, message }, Some(rank)) => {
-                connection.finalized = true; // Its end is accounted for.
-                self.drain(rank);
-                let name = self.name(rank);
-                let report = match message.as_str() {
-                    "" => format!("{name} called MPI_Abort with code {code}"),
-                    message => format!("{name}: {message}"),
-                };
-                self.fail_but(Some(rank), report::abort_code(code), &report);
-            }
-            _ => self.disconnected(index),
-        }
-    }
-
-    /// Gives the place of `rank` to a process, or says why not.
-    fn admit(
-        &mut self,
-        index: usize,
-        version: u32,
-        secret: Secret,
-        rank: usize,
-    ) -> Result<(Welcome, OwnedFd), String> {
-        if version != parnass_bootstrap::VERSION {
-            return Err(format!(
-                "this MPI library speaks version {version} of the start-up protocol and mpiexec version {}; \
-                 use the mpiexec that was installed with the library",
-                parnass_bootstrap::VERSION
-            ));
-        }
-        if secret != self.address.secret || rank >= self.ranks.len() {
-            return Err(
-                "PARNASS_JOB or PARNASS_RANK was changed; unset both to run the program alone".to_owned()
-            );
-        }
-        let place = &self.ranks[rank];
-        if let Some(holder) = place.member.and_then(|holder| self.connections[holder].as_ref()) {
-            let process = holder.process.map_or(0, |process| process.as_raw_nonzero().get());
-            return Err(format!(
-                "rank {rank} of this job is process {process} already; start an MPI program from within a rank \
-                 by mpiexec, or alone with PARNASS_JOB and PARNASS_RANK unset"
-            ));
-        }
-        if place.lost.is_some() || self.is_ending() {
-            return Err("the job is ending".to_owned());
-        }
-        let wave = place.joined;
-        let memory = self.memory(wave).map_err(|error| format!("no memory for the job: {error}"))?;
-        let place = &mut self.ranks[rank];
-        place.joined += 1;
-        place.member = Some(index);
-        self.connections[index].as_mut().expect("it has just asked").rank = Some(rank);
-        let welcome = Welcome {
-            size: self.ranks.len() as u32,
-            app_number: self.ranks[rank].part as i32,
-            local_cpus: parnass_bootstrap::available_processors(),
-            bound: !self.starter.places.of_rank.is_empty(),
-        };
-        Ok((welcome, memory))
-    }
-
-    /// The memory for those that join as the `wave`-th in their ranks. It is given up here with the last one.
-    fn memory(&mut self, wave: u32) -> io::Result<OwnedFd> {
-        let size = self.ranks.len() as u32;
-        let (memory, missing) = match self.memories.entry(wave) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert((JobMemory::create(size)?, size)),
-        };
-        let copy = memory.try_clone()?;
-        *missing -= 1;
-        if *missing == 0 {
-            self.memories.remove(&wave);
-        }
-        Ok(copy)
-    }
-
-    fn disconnected(&mut self, index: usize) {
-        let Some(connection) = self.connections[index].take() else { return };
-        if let Some(rank) = connection.rank {
-            let place = &mut self.ranks[rank];
-            place.member = None;
-            if !connection.finalized {
-                place.lost = Some(Instant::now());
-                place.lost_process = connection.process;
             }
         }
     }
@@ -539,20 +314,13 @@ impl Guardian {
         let unfinished = self.ranks[rank].lost.is_some();
         let finished = self.ranks[rank].joined > 0 && !unfinished;
         if !status.success() {
-            let quiet = self.output_is_closed() && report::exit_code(status) == OUTPUT_CLOSED;
-            let by_user =
-                self.forwarded.is_some_and(|signal| report::exit_code(status) == 128 + signal as u8);
-            let report = if by_user {
-                format!("the job was ended by {}", report::signal_name(self.forwarded.unwrap_or_default()).0)
-            } else {
-                format!("{} {}", self.name(rank), report::ending(status))
-            };
-            if finished && !quiet && !by_user {
-                self.fail_and_go_on(report::exit_code(status), &report);
-            } else if quiet {
-                self.fail(OUTPUT_CLOSED, "");
-            } else {
-                self.fail(report::exit_code(status), &report);
+            let code = report::exit_code(status);
+            let report = format!("{} {}", self.name(rank), report::ending(status));
+            match self.forwarded {
+                Some(signal) if code == 128 + signal as u8 => self.end_by(signal),
+                _ if code == OUTPUT_CLOSED && self.output_is_closed() => self.end(code, ""),
+                _ if finished => self.fail_and_go_on(code, &report),
+                _ => self.fail(code, &report),
             }
         } else if unfinished {
             self.fail(1, &format!("{} exited with code 0 without calling MPI_Finalize", self.name(rank)));
@@ -574,23 +342,30 @@ impl Guardian {
         self.fail_but(None, code, report);
     }
 
-    /// As [`Guardian::fail`]; `ending` will end by itself.
+    /// As [`Guardian::fail`]; rank `ending` ends by itself.
     fn fail_but(&mut self, ending: Option<usize>, code: u8, report: &str) {
+        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
+        match self.ranks.iter().enumerate().filter(is_other).count() {
+            0 => self.end(code, report),
+            others => self.end(code, &format!("{report}; ending {}", counted(others, "other rank"))),
+        }
+    }
+
+    /// Ends the job, if it is not ending yet.
+    fn end(&mut self, code: u8, message: &str) {
         if self.is_ending() {
             return;
         }
-        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
-        let others = self.ranks.iter().enumerate().filter(is_other).count();
-        if !report.is_empty() {
-            let rest = if others > 0 {
-                format!("; ending {}", counted(others, "other rank"))
-            } else {
-                String::new()
-            };
-            self.say(&format!("{report}{rest}"));
+        if !message.is_empty() {
+            self.say(message);
         }
         self.code.get_or_insert(code);
         self.term_at = Some(Instant::now());
+    }
+
+    /// Ends the job because the user said so.
+    fn end_by(&mut self, signal: i32) {
+        self.end(128 + signal as u8, &format!("the job was ended by {}", report::signal_name(signal).0));
     }
 
     fn fail_and_go_on(&mut self, code: u8, report: &str) {
@@ -661,7 +436,7 @@ impl Guardian {
             };
         }
         if deadly && self.started < self.ranks.len() {
-            self.fail(128 + number as u8, &format!("the job was ended by {}", report::signal_name(number).0));
+            self.end_by(number);
         }
     }
 
@@ -704,7 +479,7 @@ impl Guardian {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
             let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
-            self.fail(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
+            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
         }
         let all_ended =
             self.started == self.ranks.len() && self.ranks.iter().all(|rank| rank.ended.is_some());
@@ -742,6 +517,7 @@ impl Guardian {
             }
             let mut events = Vec::with_capacity(8);
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None);
+            self.forwarded = None;
             for event in &events {
                 match Source::decode(event.data) {
                     Source::Control => self.read_control(),

@@ -277,3 +277,28 @@ fn many_jobs_in_a_row_leave_nothing() {
     let ours = sockets.lines().filter(|line| line.contains("@parnass-")).count();
     assert!(ours < 20, "sockets are left:\n{sockets}");
 }
+
+#[test]
+fn ends_are_seen_where_the_parent_ignores_them() {
+    let script = format!("trap '' CHLD; {} -n 2 sh -c 'exit 6'; echo $?", env!("CARGO_BIN_EXE_mpiexec"));
+    let ended = run(Command::new("sh").args(["-c", &script]));
+    assert_eq!(ended.text(), "6\n", "{}", ended.errors());
+}
+
+#[test]
+fn scripts_run_as_a_shell_runs_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = common::Directory::new();
+    for (text, code, part) in [
+        ("echo plain", 0, ""),
+        ("#!/no/such/interpreter\n", 127, "cannot be started"),
+        ("\x7fELF broken", 126, ""),
+    ] {
+        let file = directory.file("script");
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let ended = run(&mut mpiexec(&["-n", "2", file.to_str().unwrap()]));
+        assert!(ended.errors().contains(part), "{text}: {}", ended.errors());
+        assert_eq!(ended.code(), code, "{text}: {}", ended.errors());
+    }
+}

@@ -1,0 +1,157 @@
+//! The processes that ask for a rank, and what they say.
+
+use std::collections::btree_map::Entry;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use parnass_bootstrap::{Message, Secret, Welcome};
+use parnass_transport_shm::JobMemory;
+use rustix::event::epoll;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::{Connection, Guardian, Source};
+use crate::report;
+
+impl Guardian {
+    pub(super) fn accept(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = accept_with(&self.listener, flags) {
+            let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else { continue };
+            let own = rustix::process::geteuid();
+            if peer.uid != own && !peer.uid.is_root() {
+                continue;
+            }
+            let free = self.connections.iter().position(Option::is_none);
+            let index = free.unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let data = Source::Connection(index).encode();
+            if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
+                let process = Some(peer.pid);
+                self.connections[index] = Some(Connection { socket, process, rank: None, finalized: false });
+            }
+        }
+    }
+
+    pub(super) fn read_connection(&mut self, index: usize) {
+        loop {
+            let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else { return };
+            match parnass_bootstrap::receive(connection.socket.as_fd()) {
+                Ok((message, _)) => self.obey(index, message),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.disconnected(index), // Its end, or no message of ours.
+            }
+        }
+    }
+
+    pub(super) fn obey(&mut self, index: usize, message: Message) {
+        let Some(connection) = &mut self.connections[index] else { return };
+        match (message, connection.rank) {
+            (Message::Join { version, secret, rank }, None) => {
+                let answer = self.admit(index, version, secret, rank as usize);
+                let connection = self.connections[index].as_ref().expect("it has just asked");
+                let sent = match &answer {
+                    Ok((welcome, memory)) => {
+                        let message = Message::Welcome(*welcome);
+                        parnass_bootstrap::send(connection.socket.as_fd(), &message, Some(memory.as_fd()))
+                    }
+                    Err(reason) => {
+                        let message = Message::Refused(reason.clone());
+                        parnass_bootstrap::send(connection.socket.as_fd(), &message, None)
+                    }
+                };
+                if answer.is_err() || sent.is_err() {
+                    self.disconnected(index);
+                }
+            }
+            (Message::Finalized, Some(_)) => connection.finalized = true,
+            (Message::Abort { code, message }, Some(rank)) => {
+                connection.finalized = true; // Its end is accounted for.
+                self.drain(rank);
+                let name = self.name(rank);
+                let report = match message.as_str() {
+                    "" => format!("{name} called MPI_Abort with code {code}"),
+                    message => format!("{name}: {message}"),
+                };
+                self.fail_but(Some(rank), report::abort_code(code), &report);
+            }
+            _ => self.disconnected(index),
+        }
+    }
+
+    /// Gives the place of `rank` to a process, or says why not.
+    pub(super) fn admit(
+        &mut self,
+        index: usize,
+        version: u32,
+        secret: Secret,
+        rank: usize,
+    ) -> Result<(Welcome, OwnedFd), String> {
+        if version != parnass_bootstrap::VERSION {
+            return Err(format!(
+                "this MPI library speaks version {version} of the start-up protocol and mpiexec version {}; \
+                 use the mpiexec that was installed with the library",
+                parnass_bootstrap::VERSION
+            ));
+        }
+        if secret != self.address.secret || rank >= self.ranks.len() {
+            return Err(
+                "PARNASS_JOB or PARNASS_RANK was changed; unset both to run the program alone".to_owned()
+            );
+        }
+        let place = &self.ranks[rank];
+        if let Some(holder) = place.member.and_then(|holder| self.connections[holder].as_ref()) {
+            let process = holder.process.map_or(0, |process| process.as_raw_nonzero().get());
+            return Err(format!(
+                "rank {rank} of this job is process {process} already; start an MPI program from within a rank \
+                 by mpiexec, or alone with PARNASS_JOB and PARNASS_RANK unset"
+            ));
+        }
+        if place.lost.is_some() || self.is_ending() {
+            return Err("the job is ending".to_owned());
+        }
+        let wave = place.joined;
+        let memory = self.memory(wave).map_err(|error| format!("no memory for the job: {error}"))?;
+        let place = &mut self.ranks[rank];
+        place.joined += 1;
+        place.member = Some(index);
+        self.connections[index].as_mut().expect("it has just asked").rank = Some(rank);
+        let welcome = Welcome {
+            size: self.ranks.len() as u32,
+            app_number: self.ranks[rank].part as i32,
+            local_cpus: parnass_bootstrap::available_processors(),
+            bound: !self.starter.places.of_rank.is_empty(),
+        };
+        Ok((welcome, memory))
+    }
+
+    /// The memory for those that join as the `wave`-th in their ranks. It is given up here with the last one.
+    pub(super) fn memory(&mut self, wave: u32) -> io::Result<OwnedFd> {
+        let size = self.ranks.len() as u32;
+        let (memory, missing) = match self.memories.entry(wave) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((JobMemory::create(size)?, size)),
+        };
+        let copy = memory.try_clone()?;
+        *missing -= 1;
+        if *missing == 0 {
+            self.memories.remove(&wave);
+        }
+        Ok(copy)
+    }
+
+    pub(super) fn disconnected(&mut self, index: usize) {
+        let Some(connection) = self.connections[index].take() else { return };
+        if let Some(rank) = connection.rank {
+            let place = &mut self.ranks[rank];
+            place.member = None;
+            if !connection.finalized {
+                place.lost = Some(Instant::now());
+                place.lost_process = connection.process;
+            }
+        }
+    }
+}
