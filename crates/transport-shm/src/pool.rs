@@ -16,7 +16,7 @@ const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
 /// A piece starts with a line of its own.
 pub const HEAD: usize = size_of::<Piece>();
 /// Memory is reserved in steps of this many bytes.
-const STEP: usize = 256 << 10;
+const STEP: usize = 64 << 10;
 
 /// The owner's view.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! What every transport offers to the virtual NIC. A transport knows bytes and peers, and nothing else.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
+
 use parnass_base::lane::Message;
 use parnass_base::{UserAddress, Window};
 use std::time::Instant;

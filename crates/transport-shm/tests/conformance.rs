@@ -1,0 +1,36 @@
+//! The shared-memory transport does what every transport must do.
+
+use parnass_transport::Transport;
+use parnass_transport::conformance::{Job, check};
+use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use std::sync::Arc;
+
+fn make(size: u32, cross_memory: bool) -> Job {
+    let file = JobMemory::create(size).unwrap();
+    (0..size)
+        .map(|rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            let transport = SharedMemory::attach_with(memory, rank, Options { cross_memory }).unwrap();
+            Arc::new(transport) as Arc<dyn Transport>
+        })
+        .collect()
+}
+
+#[test]
+fn conforms() {
+    check(&|size| make(size, true));
+}
+
+#[test]
+fn conforms_where_memory_of_peers_cannot_be_reached() {
+    check(&|size| make(size, false));
+}
+
+#[test]
+fn a_rank_is_given_once() {
+    let file = JobMemory::create(2).unwrap();
+    let memory = || JobMemory::open(file.try_clone().unwrap()).unwrap();
+    let _first = SharedMemory::attach(memory(), 1).unwrap();
+    assert!(SharedMemory::attach(memory(), 1).unwrap_err().to_string().contains("taken"));
+    assert!(SharedMemory::attach(memory(), 2).is_err());
+}
