@@ -253,16 +253,19 @@ impl Layout {
     }
 
     /// Bytes of data in one copy.
+    #[inline]
     pub fn size(&self) -> u64 {
         self.0.program.size
     }
 
     /// Distance of successive copies, in bytes.
+    #[inline]
     pub fn extent(&self) -> i64 {
         self.0.extent
     }
 
     /// Lower bound in bytes, with explicit bounds taken into account.
+    #[inline]
     pub fn lower_bound(&self) -> i64 {
         self.0.lower_bound
     }
@@ -273,11 +276,13 @@ impl Layout {
     }
 
     /// The lowest byte of data; 0 without data.
+    #[inline]
     pub fn true_lower_bound(&self) -> i64 {
         self.0.data.map_or(0, |(from, _)| from)
     }
 
     /// From the lowest byte of data to one past the highest.
+    #[inline]
     pub fn true_extent(&self) -> i64 {
         self.0.data.map_or(0, |(from, to)| to - from)
     }

@@ -1,73 +1,123 @@
 //! What a communicator keeps of its collective operations, so that the next one of the same shape allocates nothing.
 
 use super::execution::Flight;
+use crate::process::Process;
+use crate::pt2pt::staging::Staging;
+use parnass_base::{Scratch, UserAddress};
 use parnass_collectives::{Schedule, Shape};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many schedules are kept.
-const KEPT_SCHEDULES: usize = 64;
-/// How many lists of operations in flight are kept: as many collectives may be under way without allocation.
-const KEPT_LISTS: usize = 8;
+const KEPT: usize = 32;
+/// Working memory of at most so many bytes is kept with its schedule; longer comes from the pool each time.
+const KEPT_SCRATCH: u64 = 16 << 10;
 
-/// Schedules by their shape, and lists for operations in flight. One in every communicator.
-#[derive(Default)]
-pub(crate) struct Cache {
-    kept: Mutex<Kept>,
+/// What one run of a schedule needs besides the buffers of the call. Only one run at a time has it.
+pub(super) struct Work {
+    /// `None` if the schedule depends on more than a shape, so that it cannot be kept.
+    shape: Option<Shape>,
+    pub(super) schedule: Schedule,
+    pub(super) in_flight: Vec<Flight>,
+    scratch: Memory,
 }
 
+enum Memory {
+    None,
+    Kept(Scratch),
+    Borrowed(Staging),
+}
+
+impl Work {
+    /// For a schedule that is run for the first time.
+    pub(super) fn new(shape: Option<Shape>, schedule: Schedule) -> Box<Work> {
+        let in_flight = Vec::with_capacity(schedule.width());
+        let scratch = match schedule.scratch_bytes() {
+            bytes @ 1..=KEPT_SCRATCH => Memory::Kept(Scratch::new(bytes as usize)),
+            _ => Memory::None,
+        };
+        Box::new(Work { shape, schedule, in_flight, scratch })
+    }
+
+    /// The working memory of the run that begins.
+    pub(super) fn scratch(&mut self, process: &Process) -> UserAddress {
+        let bytes = self.schedule.scratch_bytes();
+        if bytes > KEPT_SCRATCH {
+            self.scratch = Memory::Borrowed(process.staging.take(bytes));
+        }
+        match &self.scratch {
+            Memory::None => UserAddress::NULL,
+            Memory::Kept(scratch) => scratch.address(),
+            Memory::Borrowed(staging) => staging.address(),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        // The NIC may still write here.
+        match std::mem::replace(&mut self.scratch, Memory::None) {
+            Memory::None => {}
+            Memory::Kept(scratch) => std::mem::forget(scratch),
+            Memory::Borrowed(staging) => staging.leak(),
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Work")
+            .field("shape", &self.shape)
+            .field("in_flight", &self.in_flight)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The schedules that a communicator has used last. One in every communicator.
 #[derive(Default)]
-struct Kept {
-    /// The last one used stands first.
-    schedules: Vec<(Shape, Arc<Schedule>)>,
-    lists: Vec<Vec<Flight>>,
+pub(crate) struct Cache {
+    /// The last one used stands last. A box moves as one word.
+    #[expect(clippy::vec_box, reason = "taken and given back with every call")]
+    kept: Mutex<Vec<Box<Work>>>,
 }
 
 impl Cache {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    #[expect(clippy::vec_box, reason = "as above")]
+    fn kept(&self) -> MutexGuard<'_, Vec<Box<Work>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The schedule of a shape, made by `make` when it is not there, and an empty list.
-    pub(super) fn take(
-        &self,
-        shape: &Shape,
-        make: impl FnOnce() -> Schedule,
-    ) -> (Arc<Schedule>, Vec<Flight>) {
+    /// The schedule of a shape, unless there is none or it is in use.
+    #[inline]
+    pub(super) fn take(&self, shape: &Shape) -> Option<Box<Work>> {
         let mut kept = self.kept();
-        let list = kept.lists.pop().unwrap_or_default();
-        if let Some(index) = kept.schedules.iter().position(|(known, _)| known == shape) {
-            kept.schedules.swap(0, index);
-            return (Arc::clone(&kept.schedules[0].1), list);
-        }
-        let schedule = Arc::new(make());
-        if kept.schedules.len() == KEPT_SCHEDULES {
-            kept.schedules.pop();
-        }
-        kept.schedules.push((*shape, Arc::clone(&schedule)));
-        let last = kept.schedules.len() - 1;
-        kept.schedules.swap(0, last);
-        (schedule, list)
+        let index = kept.iter().rposition(|work| work.shape.as_ref() == Some(shape))?;
+        Some(kept.remove(index))
     }
 
-    /// An empty list, for an operation whose schedule is not kept.
-    pub(super) fn take_list(&self) -> Vec<Flight> {
-        self.kept().lists.pop().unwrap_or_default()
-    }
-
-    /// Takes a list back.
-    pub(super) fn give_back(&self, mut list: Vec<Flight>) {
-        list.clear();
-        let mut kept = self.kept();
-        if kept.lists.len() < KEPT_LISTS {
-            kept.lists.push(list);
+    /// Takes back what a run has used.
+    #[inline]
+    pub(super) fn give_back(&self, mut work: Box<Work>) {
+        if work.shape.is_none() {
+            return;
         }
+        if matches!(work.scratch, Memory::Borrowed(_)) {
+            work.scratch = Memory::None;
+        }
+        let mut kept = self.kept();
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push(work);
     }
 }
 
 impl fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = self.kept();
-        formatter.debug_struct("Cache").field("schedules", &kept.schedules.len()).finish_non_exhaustive()
+        formatter.debug_struct("Cache").field("kept", &self.kept().len()).finish()
     }
 }

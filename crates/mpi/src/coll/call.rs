@@ -1,5 +1,6 @@
 //! A collective call, its arguments checked, and what it means for the choice of a schedule.
 
+use super::execution::Parts;
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
@@ -22,7 +23,7 @@ pub enum Side<'a> {
 }
 
 impl Side<'_> {
-    pub(super) fn address(&self) -> UserAddress {
+    fn address(&self) -> UserAddress {
         match self {
             Side::None => UserAddress::NULL,
             Side::Even { address, .. } | Side::Varied { address, .. } | Side::Typed { address, .. } => {
@@ -31,14 +32,14 @@ impl Side<'_> {
         }
     }
 
-    pub(super) fn datatype(&self) -> Option<&Arc<Datatype>> {
+    fn datatype(&self) -> Option<&Arc<Datatype>> {
         match self {
             Side::Even { datatype, .. } | Side::Varied { datatype, .. } => Some(datatype),
             Side::None | Side::Typed { .. } => None,
         }
     }
 
-    pub(super) fn datatypes(&self) -> &[Arc<Datatype>] {
+    fn datatypes(&self) -> &[Arc<Datatype>] {
         match self {
             Side::Typed { datatypes, .. } => datatypes,
             _ => &[],
@@ -130,6 +131,20 @@ impl<'a> Call<'a> {
             in_place: self.in_place,
             commutative: self.op.is_none_or(|op| op.is_commutative()),
             oversubscribed,
+        }
+    }
+
+    /// What the executor needs of it.
+    pub(super) fn parts(&self) -> Parts<'_> {
+        Parts {
+            communicator: self.communicator,
+            send: self.send.address(),
+            recv: self.recv.address(),
+            send_type: self.send.datatype(),
+            recv_type: self.recv.datatype(),
+            send_types: self.send.datatypes(),
+            recv_types: self.recv.datatypes(),
+            op: self.op,
         }
     }
 

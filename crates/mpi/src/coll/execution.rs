@@ -1,5 +1,6 @@
 //! The executor: runs the steps of a schedule on the buffers of a call.
 
+use super::cache::Work;
 use super::call::Call;
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_TRUNCATE};
@@ -8,11 +9,10 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
-use crate::pt2pt::staging::Staging;
 use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, receiving_packed, sending};
 use crate::request::Operation;
 use parnass_base::UserAddress;
-use parnass_collectives::{Kind, Peer, Region, Schedule, Span, Step};
+use parnass_collectives::{Kind, Peer, Region, Span, Step};
 use parnass_portals::ProcessId;
 use std::sync::Arc;
 
@@ -25,70 +25,115 @@ pub(super) struct Flight {
     expected: Option<u64>,
 }
 
+/// What the spans and peers of a schedule mean in one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) communicator: &'a Arc<Communicator>,
+    pub(super) send: UserAddress,
+    pub(super) recv: UserAddress,
+    pub(super) send_type: Option<&'a Arc<Datatype>>,
+    pub(super) recv_type: Option<&'a Arc<Datatype>>,
+    /// Datatypes of single blocks.
+    pub(super) send_types: &'a [Arc<Datatype>],
+    pub(super) recv_types: &'a [Arc<Datatype>],
+    pub(super) op: Option<&'a Arc<Op>>,
+}
+
+impl<'a> Parts<'a> {
+    fn process_of(&self, peer: Peer) -> ProcessId {
+        match peer {
+            Peer::Local(rank) => self.communicator.group().process(rank as i32),
+            Peer::Remote(rank) => self.communicator.peer(rank as i32),
+        }
+    }
+
+    /// The datatype of a span; `None` for bytes.
+    fn datatype(&self, kind: Kind) -> Result<Option<&'a Arc<Datatype>>> {
+        let datatype = match kind {
+            Kind::Bytes => return Ok(None),
+            Kind::Send => self.send_type,
+            Kind::Recv => self.recv_type,
+            Kind::SendAt(index) => self.send_types.get(index as usize),
+            Kind::RecvAt(index) => self.recv_types.get(index as usize),
+        };
+        if datatype.is_none() {
+            return Err(no_datatype(kind));
+        }
+        Ok(datatype)
+    }
+}
+
+/// The same, for an operation that outlives the call.
+#[derive(Debug)]
+pub(super) struct OwnedParts {
+    communicator: Arc<Communicator>,
+    send: UserAddress,
+    recv: UserAddress,
+    send_type: Option<Arc<Datatype>>,
+    recv_type: Option<Arc<Datatype>>,
+    send_types: Box<[Arc<Datatype>]>,
+    recv_types: Box<[Arc<Datatype>]>,
+    op: Option<Arc<Op>>,
+}
+
+impl OwnedParts {
+    pub(super) fn new(parts: &Parts<'_>) -> OwnedParts {
+        OwnedParts {
+            communicator: Arc::clone(parts.communicator),
+            send: parts.send,
+            recv: parts.recv,
+            send_type: parts.send_type.cloned(),
+            recv_type: parts.recv_type.cloned(),
+            send_types: parts.send_types.into(),
+            recv_types: parts.recv_types.into(),
+            op: parts.op.cloned(),
+        }
+    }
+
+    pub(super) fn parts(&self) -> Parts<'_> {
+        Parts {
+            communicator: &self.communicator,
+            send: self.send,
+            recv: self.recv,
+            send_type: self.send_type.as_ref(),
+            recv_type: self.recv_type.as_ref(),
+            send_types: &self.send_types,
+            recv_types: &self.recv_types,
+            op: self.op.as_ref(),
+        }
+    }
+}
+
 /// A collective operation under way.
 #[derive(Debug)]
 pub(super) struct Execution {
-    communicator: Arc<Communicator>,
-    match_bits: u64,
-    schedule: Arc<Schedule>,
+    work: Box<Work>,
     next: usize,
-    in_flight: Vec<Flight>,
-    send: UserAddress,
-    recv: UserAddress,
-    scratch: Option<Staging>,
-    types: Types,
-    op: Option<Arc<Op>>,
+    match_bits: u64,
+    scratch: UserAddress,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting.
     error: Option<Error>,
-}
-
-/// The datatypes of a call.
-#[derive(Debug)]
-struct Types {
-    send: Option<Arc<Datatype>>,
-    recv: Option<Arc<Datatype>>,
-    sends: Box<[Arc<Datatype>]>,
-    recvs: Box<[Arc<Datatype>]>,
 }
 
 impl Execution {
     /// Ready to run. Draws the tag, so this happens in the order of the program's calls.
     pub(super) fn new(process: &Process, call: &Call<'_>) -> Execution {
         let communicator = call.communicator;
-        let settings = process.collectives();
         let shape = call.shape(process.is_oversubscribed());
-        let cache = communicator.collective_cache();
-        let (schedule, in_flight) = if call.is_even() {
-            cache.take(&shape, || call.schedule(shape, &settings.overrides))
-        } else {
-            (Arc::new(call.schedule(shape, &settings.overrides)), cache.take_list())
-        };
-        let scratch = (schedule.scratch_bytes() > 0).then(|| process.staging.take(schedule.scratch_bytes()));
+        let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
+        let mut work = kept.unwrap_or_else(|| {
+            let schedule = call.schedule(shape, &process.collectives().overrides);
+            Work::new(call.is_even().then_some(shape), schedule)
+        });
+        let scratch = work.scratch(process);
         let tag = communicator.next_collective_tag();
-        Execution {
-            communicator: Arc::clone(communicator),
-            match_bits: match_bits(communicator, Plane::Collective, tag),
-            schedule,
-            next: 0,
-            in_flight,
-            send: call.send.address(),
-            recv: call.recv.address(),
-            scratch,
-            types: Types {
-                send: call.send.datatype().cloned(),
-                recv: call.recv.datatype().cloned(),
-                sends: call.send.datatypes().into(),
-                recvs: call.recv.datatypes().into(),
-            },
-            op: call.op.cloned(),
-            error: None,
-        }
+        let match_bits = match_bits(communicator, Plane::Collective, tag);
+        Execution { work, next: 0, match_bits, scratch, error: None }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
-    pub(super) fn advance(&mut self, process: &Process) -> bool {
-        let schedule = Arc::clone(&self.schedule);
-        while let Some(step) = schedule.steps().get(self.next) {
+    pub(super) fn advance(&mut self, process: &Process, parts: &Parts<'_>) -> bool {
+        while let Some(step) = self.work.schedule.steps().get(self.next) {
             let result = match *step {
                 Step::Wait => {
                     if !self.collect(process) {
@@ -96,10 +141,10 @@ impl Execution {
                     }
                     Ok(())
                 }
-                Step::Send { to, data } => self.start_send(process, to, data),
-                Step::Receive { from, data } => self.start_receive(process, from, data),
-                Step::Copy { from, to } => self.copy(process, from, to),
-                Step::Reduce { input, inout } => self.reduce(input, inout),
+                Step::Send { to, data } => self.start_send(process, parts, to, data),
+                Step::Receive { from, data } => self.start_receive(process, parts, from, data),
+                Step::Copy { from, to } => self.copy(process, parts, from, to),
+                Step::Reduce { input, inout } => self.reduce(parts, input, inout),
             };
             if let Err(error) = result {
                 self.note(error);
@@ -111,16 +156,15 @@ impl Execution {
 
     /// Sleeps until the operation that [`Execution::advance`] stopped at is complete.
     pub(super) fn wait(&self, process: &Process) {
-        if let Some(flight) = self.in_flight.last() {
+        if let Some(flight) = self.work.in_flight.last() {
             let operation = &flight.operation;
             process.wait_until(operation.awaited(), || operation.is_complete(process).then_some(()));
         }
     }
 
     /// How it went.
-    pub(super) fn finish(mut self) -> Result<()> {
-        let list = std::mem::take(&mut self.in_flight);
-        self.communicator.collective_cache().give_back(list);
+    pub(super) fn finish(self, communicator: &Communicator) -> Result<()> {
+        communicator.collective_cache().give_back(self.work);
         match self.error {
             None => Ok(()),
             Some(error) => Err(error),
@@ -133,10 +177,10 @@ impl Execution {
 
     /// Takes the operations that are complete, from the last one on; whether none is left.
     fn collect(&mut self, process: &Process) -> bool {
-        while let Some(flight) = self.in_flight.last_mut() {
+        while let Some(flight) = self.work.in_flight.last_mut() {
             let Some(outcome) = flight.operation.poll(process) else { return false };
             let (peer, expected) = (flight.peer, flight.expected);
-            self.in_flight.pop();
+            self.work.in_flight.pop();
             let checked = match (outcome, expected) {
                 (Ok(outcome), Some(expected)) => check_length(peer, outcome.bytes, expected),
                 (Ok(_), None) => Ok(()),
@@ -152,44 +196,23 @@ impl Execution {
         true
     }
 
-    fn process_of(&self, peer: Peer) -> ProcessId {
-        match peer {
-            Peer::Local(rank) => self.communicator.group().process(rank as i32),
-            Peer::Remote(rank) => self.communicator.peer(rank as i32),
-        }
-    }
-
-    fn address(&self, span: Span) -> UserAddress {
+    fn address(&self, parts: &Parts<'_>, span: Span) -> UserAddress {
         let base = match span.region {
-            Region::Send => self.send,
-            Region::Recv => self.recv,
-            Region::Scratch => self.scratch.as_ref().map_or(UserAddress::NULL, Staging::address),
+            Region::Send => parts.send,
+            Region::Recv => parts.recv,
+            Region::Scratch => self.scratch,
         };
         base.offset(span.offset)
     }
 
-    /// The datatype of a span; `None` for bytes.
-    fn datatype(&self, kind: Kind) -> Result<Option<&Arc<Datatype>>> {
-        let datatype = match kind {
-            Kind::Bytes => return Ok(None),
-            Kind::Send => self.types.send.as_ref(),
-            Kind::Recv => self.types.recv.as_ref(),
-            Kind::SendAt(index) => self.types.sends.get(index as usize),
-            Kind::RecvAt(index) => self.types.recvs.get(index as usize),
-        };
-        match datatype {
-            Some(datatype) => Ok(Some(datatype)),
-            None => Err(Error::new(
-                MPI_ERR_INTERN,
-                format!("the schedule wants the datatype {kind:?}, which the call does not have"),
-            )),
-        }
-    }
-
     /// A span as one run of bytes or, if it is none, as a buffer of its datatype.
-    fn resolve(&self, span: Span) -> Result<std::result::Result<UserBytes, Buffer<'_>>> {
-        let address = self.address(span);
-        Ok(match self.datatype(span.kind)? {
+    fn resolve<'a>(
+        &self,
+        parts: &Parts<'a>,
+        span: Span,
+    ) -> Result<std::result::Result<UserBytes, Buffer<'a>>> {
+        let address = self.address(parts, span);
+        Ok(match parts.datatype(span.kind)? {
             None => Ok(UserBytes { address, length: span.count }),
             Some(datatype) => {
                 let buffer = Buffer::new(address, span.count, datatype);
@@ -201,9 +224,9 @@ impl Execution {
         })
     }
 
-    fn start_send(&mut self, process: &Process, to: Peer, data: Span) -> Result<()> {
-        let peer = self.process_of(to);
-        let (bytes, staging) = match self.resolve(data)? {
+    fn start_send(&mut self, process: &Process, parts: &Parts<'_>, to: Peer, data: Span) -> Result<()> {
+        let peer = parts.process_of(to);
+        let (bytes, staging) = match self.resolve(parts, data)? {
             Ok(bytes) => (bytes, None),
             Err(buffer) => process.packed(&buffer),
         };
@@ -211,16 +234,16 @@ impl Execution {
             Started::Done => {}
             started => {
                 let operation = sending(started, peer, self.match_bits, staging);
-                self.in_flight.push(Flight { operation, peer, expected: None });
+                self.work.in_flight.push(Flight { operation, peer, expected: None });
             }
         }
         Ok(())
     }
 
-    fn start_receive(&mut self, process: &Process, from: Peer, data: Span) -> Result<()> {
-        let peer = self.process_of(from);
+    fn start_receive(&mut self, process: &Process, parts: &Parts<'_>, from: Peer, data: Span) -> Result<()> {
+        let peer = parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
-        let (operation, expected) = match self.resolve(data)? {
+        let (operation, expected) = match self.resolve(parts, data)? {
             Ok(bytes) => {
                 let posted = process.post(&criteria, bytes, current_owner())?;
                 if let Posted::Done(completion) = &posted
@@ -238,12 +261,12 @@ impl Execution {
                 (receiving_packed(posted, &criteria, length, staging, &buffer), length)
             }
         };
-        self.in_flight.push(Flight { operation, peer, expected: Some(expected) });
+        self.work.in_flight.push(Flight { operation, peer, expected: Some(expected) });
         Ok(())
     }
 
-    fn copy(&self, process: &Process, from: Span, to: Span) -> Result<()> {
-        let (source, target) = (self.resolve(from)?, self.resolve(to)?);
+    fn copy(&self, process: &Process, parts: &Parts<'_>, from: Span, to: Span) -> Result<()> {
+        let (source, target) = (self.resolve(parts, from)?, self.resolve(parts, to)?);
         let length_of = |side: &std::result::Result<UserBytes, Buffer<'_>>| match side {
             Ok(bytes) => bytes.length,
             Err(buffer) => buffer.size(),
@@ -268,12 +291,20 @@ impl Execution {
         check_length(process.me(), available, room)
     }
 
-    fn reduce(&self, input: Span, inout: Span) -> Result<()> {
-        let (Some(op), Some(datatype)) = (&self.op, self.datatype(inout.kind)?) else {
+    fn reduce(&self, parts: &Parts<'_>, input: Span, inout: Span) -> Result<()> {
+        let (Some(op), Some(datatype)) = (parts.op, parts.datatype(inout.kind)?) else {
             return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
         };
-        op.reduce(datatype, self.address(input), self.address(inout), inout.count)
+        op.reduce(datatype, self.address(parts, input), self.address(parts, inout), inout.count)
     }
+}
+
+#[cold]
+fn no_datatype(kind: Kind) -> Error {
+    Error::new(
+        MPI_ERR_INTERN,
+        format!("the schedule wants the datatype {kind:?}, which the call does not have"),
+    )
 }
 
 /// In a collective the data that is sent must fill exactly what is received (MPI 5.0, section 6.1).

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::progress::Activity;
 use crate::request::{Request, Status};
-use execution::Execution;
+use execution::{Execution, OwnedParts};
 use std::sync::Arc;
 
 /// Name of the variable of the environment that chooses algorithms, as [`Overrides::parse`] reads it. Every process of
@@ -31,17 +31,19 @@ pub struct Settings {
 impl Process {
     /// Runs a collective operation.
     pub fn collective(&self, call: &Call<'_>) -> Result<()> {
+        let parts = call.parts();
         let mut execution = Execution::new(self, call);
-        while !execution.advance(self) {
+        while !execution.advance(self, &parts) {
             execution.wait(self);
         }
-        execution.finish()
+        execution.finish(call.communicator)
     }
 
     /// Starts a collective operation.
     pub fn start_collective(&self, call: &Call<'_>) -> Arc<Request> {
-        let execution = Execution::new(self, call);
-        Request::composite(self, call.communicator, Box::new(Background(Some(execution))))
+        let background =
+            Background { parts: OwnedParts::new(&call.parts()), execution: Some(Execution::new(self, call)) };
+        Request::composite(self, call.communicator, Box::new(background))
     }
 
     /// Whether there are more processes than cores.
@@ -52,13 +54,19 @@ impl Process {
 }
 
 /// A collective operation that nobody waits for.
-struct Background(Option<Execution>);
+struct Background {
+    parts: OwnedParts,
+    /// `None` when it is over.
+    execution: Option<Execution>,
+}
 
 impl Activity for Background {
     fn advance(&mut self, process: &Process) -> Option<Result<Status>> {
-        if !self.0.as_mut()?.advance(process) {
+        let parts = self.parts.parts();
+        if !self.execution.as_mut()?.advance(process, &parts) {
             return None;
         }
-        Some(self.0.take()?.finish().map(|()| Status::EMPTY))
+        let result = self.execution.take()?.finish(parts.communicator);
+        Some(result.map(|()| Status::EMPTY))
     }
 }
