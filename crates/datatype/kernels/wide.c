@@ -18,18 +18,18 @@ typedef long double quad;
 typedef long double any_long_double __attribute__((aligned(1), may_alias));
 typedef quad any_quad __attribute__((aligned(1), may_alias));
 
-/* Real types: input op inout goes to inout. The buffers may be the same. */
+/* Real types: input op inout goes to inout. The buffers may be the same. A not-a-number gives way to a number. */
 #define DEFINE_REAL(NAME, TYPE)                                                                                     \
     void parnass_reduce_##NAME(int op, const TYPE *input, TYPE *inout, size_t count)                                \
     {                                                                                                               \
         switch (op) {                                                                                               \
         case OP_MAX:                                                                                                \
             for (size_t i = 0; i < count; i++)                                                                      \
-                inout[i] = input[i] > inout[i] ? input[i] : inout[i];                                               \
+                inout[i] = input[i] > inout[i] || inout[i] != inout[i] ? input[i] : inout[i];                       \
             break;                                                                                                  \
         case OP_MIN:                                                                                                \
             for (size_t i = 0; i < count; i++)                                                                      \
-                inout[i] = input[i] < inout[i] ? input[i] : inout[i];                                               \
+                inout[i] = input[i] < inout[i] || inout[i] != inout[i] ? input[i] : inout[i];                       \
             break;                                                                                                  \
         case OP_SUM:                                                                                                \
             for (size_t i = 0; i < count; i++)                                                                      \

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use parnass_base::UserAddress;
 use std::fmt;
 
-/// Bytes of native data that are converted at once.
+/// Bytes of native data that are held for conversion.
 const STRETCH: usize = 32 * 1024;
 
 /// A value that has no `external32` form.
@@ -54,52 +54,56 @@ impl Layout {
         source: UserAddress,
         target: UserAddress,
     ) -> Result<u64, ConversionError> {
+        let (mut native, mut external) = (vec![0; STRETCH], Vec::with_capacity(STRETCH));
+        // Where in the packed stream the window in `native` starts, and how much of it is there and how much converted.
+        let (mut position, mut filled, mut taken) = (0_u64, 0_usize, 0_usize);
+        let mut written = 0_u64;
         let mut result = Ok(());
-        let mut target_at = 0_u64;
-        let mut external = Vec::with_capacity(2 * STRETCH);
-        self.visit_stretches(count, &mut |element, native, position| {
-            if result.is_err() {
-                return;
-            }
-            let length = self.pack(count, source, position, address_of(native), native.len() as u64);
-            debug_assert_eq!(length, native.len() as u64);
-            external.clear();
-            result = to_external(element, native, &mut external);
-            if result.is_ok() {
-                target.offset(target_at as i64).write(&external);
-                target_at += external.len() as u64;
+        self.signature().repeated(count).visit(&mut |element, mut left| {
+            let size = element.size() as usize;
+            while left > 0 && result.is_ok() {
+                if filled - taken < size {
+                    position += taken as u64;
+                    filled =
+                        self.pack(count, source, position, address_of(&mut native), STRETCH as u64) as usize;
+                    taken = 0;
+                }
+                let now = left.min(((filled - taken) / size) as u64) as usize;
+                external.clear();
+                result = to_external(element, &native[taken..taken + now * size], &mut external);
+                if result.is_ok() {
+                    target.offset(written as i64).write(&external);
+                    written += external.len() as u64;
+                }
+                taken += now * size;
+                left -= now as u64;
             }
         });
-        result.map(|()| target_at)
+        result.map(|()| written)
     }
 
     /// Reads `count` copies at `target` from their `external32` form at `source`; returns its length in bytes.
     pub fn unpack_external(&self, count: u64, target: UserAddress, source: UserAddress) -> u64 {
-        let mut source_at = 0_u64;
-        let mut external = Vec::with_capacity(2 * STRETCH);
-        self.visit_stretches(count, &mut |element, native, position| {
-            external.resize(native.len() / element.size() as usize * element.external_size() as usize, 0);
-            source.offset(source_at as i64).read(&mut external);
-            source_at += external.len() as u64;
-            from_external(element, &external, native);
-            self.unpack(count, target, position, address_of(native), native.len() as u64);
-        });
-        source_at
-    }
-
-    /// Visits the packed stream in stretches of one element kind, with a buffer of the stretch's native length and its position.
-    fn visit_stretches(&self, count: u64, visit: &mut dyn FnMut(Element, &mut [u8], u64)) {
-        let mut buffer = vec![0_u8; STRETCH];
-        let mut position = 0;
+        let (mut native, mut external) = (Vec::with_capacity(STRETCH), Vec::with_capacity(STRETCH));
+        let (mut position, mut read) = (0_u64, 0_u64);
         self.signature().repeated(count).visit(&mut |element, mut left| {
-            let size = element.size() as u64;
+            let size = element.size() as usize;
             while left > 0 {
-                let now = left.min(STRETCH as u64 / size);
-                visit(element, &mut buffer[..(now * size) as usize], position);
-                position += now * size;
-                left -= now;
+                if STRETCH - native.len() < size {
+                    position +=
+                        self.unpack(count, target, position, address_of(&mut native), native.len() as u64);
+                    native.clear();
+                }
+                let now = left.min(((STRETCH - native.len()) / size) as u64) as usize;
+                external.resize(now * element.external_size() as usize, 0);
+                source.offset(read as i64).read(&mut external);
+                read += external.len() as u64;
+                from_external(element, &external, &mut native);
+                left -= now as u64;
             }
         });
+        self.unpack(count, target, position, address_of(&mut native), native.len() as u64);
+        read
     }
 }
 
@@ -179,32 +183,30 @@ fn to_external(element: Element, native: &[u8], external: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-fn from_external(element: Element, external: &[u8], native: &mut [u8]) {
-    let mut result = Vec::with_capacity(native.len());
+fn from_external(element: Element, external: &[u8], native: &mut Vec<u8>) {
     match real_part(element) {
         Element::Long => {
             for value in external.as_chunks().0 {
-                result.extend((i32::from_be_bytes(*value) as i64).to_ne_bytes());
+                native.extend((i32::from_be_bytes(*value) as i64).to_ne_bytes());
             }
         }
         Element::UnsignedLong => {
             for value in external.as_chunks().0 {
-                result.extend((u32::from_be_bytes(*value) as u64).to_ne_bytes());
+                native.extend((u32::from_be_bytes(*value) as u64).to_ne_bytes());
             }
         }
         Element::WideCharacter => {
             for value in external.as_chunks().0 {
-                result.extend((u16::from_be_bytes(*value) as u32).to_ne_bytes());
+                native.extend((u16::from_be_bytes(*value) as u32).to_ne_bytes());
             }
         }
         Element::LongDouble => {
             for value in external.as_chunks().0 {
-                result.extend(quad_to_long_double(u128::from_be_bytes(*value)).to_ne_bytes());
+                native.extend(quad_to_long_double(u128::from_be_bytes(*value)).to_ne_bytes());
             }
         }
-        other => swap_by_size(other.size(), external, &mut result),
+        other => swap_by_size(other.size(), external, native),
     }
-    native.copy_from_slice(&result);
 }
 
 /// The bits of a binary128 from those of a `long double`.
@@ -256,7 +258,7 @@ mod tests {
     fn external(element: Element, native: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         to_external(element, native, &mut bytes).unwrap();
-        let mut back = vec![0; native.len()];
+        let mut back = Vec::new();
         from_external(element, &bytes, &mut back);
         assert_eq!(back, native);
         bytes

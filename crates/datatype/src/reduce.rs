@@ -37,6 +37,9 @@ pub fn reduce(
 }
 
 /// Every loop: the buffers may be unaligned, which costs nothing where it is not so.
+///
+/// Measured: compiling the loops for AVX2 as well gives sums a fifth more in the cache, but makes minima and maxima five times
+/// slower on AMD processors, because the compiler then stores only what changes, by masked stores.
 #[inline(always)]
 unsafe fn apply<T: Copy>(input: *const u8, inout: *mut u8, count: usize, combine: impl Fn(T, T) -> T) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
@@ -71,11 +74,12 @@ macro_rules! integer {
     };
 }
 
+/// The greater and the lesser number are those of IEEE's maxNum and minNum: a not-a-number gives way to a number.
 macro_rules! float {
     ($type:ty, $operator:expr, $input:expr, $inout:expr, $count:expr) => {
         match $operator {
-            Operator::Max => apply::<$type>($input, $inout, $count, |a, b| if a > b { a } else { b }),
-            Operator::Min => apply::<$type>($input, $inout, $count, |a, b| if a < b { a } else { b }),
+            Operator::Max => apply::<$type>($input, $inout, $count, |a, b| a.max(b)),
+            Operator::Min => apply::<$type>($input, $inout, $count, |a, b| a.min(b)),
             Operator::Sum => apply::<$type>($input, $inout, $count, |a, b| a + b),
             Operator::Product => apply::<$type>($input, $inout, $count, |a, b| a * b),
             _ => unreachable!("not accepted"),
@@ -135,8 +139,8 @@ unsafe fn half_float(operator: Operator, input: *const u8, inout: *mut u8, count
         }
     };
     match operator {
-        Operator::Max => with(|a, b| if a > b { a } else { b }),
-        Operator::Min => with(|a, b| if a < b { a } else { b }),
+        Operator::Max => with(f32::max),
+        Operator::Min => with(f32::min),
         Operator::Sum => with(|a, b| a + b),
         Operator::Product => with(|a, b| a * b),
         _ => unreachable!("not accepted"),

@@ -414,3 +414,32 @@ fn a_tall_matrix_transposed() {
         assert_eq!(bytes_of(&again), bytes_of(&stream));
     }
 }
+
+#[test]
+fn external32_of_more_than_one_stretch() {
+    let (int, double) = (Layout::element(Element::Int32), Layout::element(Element::Float64));
+    let pair = Layout::structure([(1, 0, &int), (3, 8, &double)].into_iter()).unwrap();
+    let count = 5000;
+    let memory = numbered(pair.extent() as usize * count);
+    let external = Scratch::new(28 * count);
+    assert_eq!(
+        pair.pack_external(count as u64, memory.address(), external.address()).unwrap(),
+        28 * count as u64
+    );
+    let (image, form) = (bytes_of(&memory), bytes_of(&external));
+    for copy in 0..count {
+        let (image, form) = (&image[copy * 32..copy * 32 + 32], &form[copy * 28..copy * 28 + 28]);
+        let reversed =
+            |range: std::ops::Range<usize>| image[range].iter().rev().copied().collect::<Vec<u8>>();
+        let expected = [reversed(0..4), reversed(8..16), reversed(16..24), reversed(24..32)].concat();
+        assert_eq!(form, expected, "copy {copy}");
+    }
+    let back = Scratch::new(32 * count);
+    back.address().write(&vec![0; 32 * count]);
+    assert_eq!(pair.unpack_external(count as u64, back.address(), external.address()), 28 * count as u64);
+    let back = bytes_of(&back);
+    for copy in 0..count {
+        assert_eq!(back[copy * 32..copy * 32 + 4], image[copy * 32..copy * 32 + 4]);
+        assert_eq!(back[copy * 32 + 8..copy * 32 + 32], image[copy * 32 + 8..copy * 32 + 32]);
+    }
+}

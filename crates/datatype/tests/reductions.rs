@@ -190,6 +190,32 @@ fn floating_point_numbers() {
 }
 
 #[test]
+fn a_not_a_number_gives_way_to_a_number() {
+    let not_a_number = |element: Element| match element {
+        Element::Float16 => 0x7e00_u16.to_ne_bytes().to_vec(),
+        Element::Float32 => f32::NAN.to_ne_bytes().to_vec(),
+        Element::Float64 => f64::NAN.to_ne_bytes().to_vec(),
+        Element::LongDouble if cfg!(target_arch = "x86_64") => {
+            (0x7fff_u128 << 64 | 3 << 62).to_ne_bytes().to_vec()
+        }
+        _ => (0x7fff_8000_u128 << 96).to_ne_bytes().to_vec(),
+    };
+    for element in Element::ALL.into_iter().filter(|element| element.family() == Family::FloatingPoint) {
+        for operator in [Operator::Max, Operator::Min] {
+            let (number, nothing) = (real(element, 5), not_a_number(element));
+            let input = [number.clone(), nothing.clone()].concat();
+            let inout = [nothing, number.clone()].concat();
+            let result = run(operator, Operand::One(element), &input, &inout, 2);
+            assert_eq!(
+                significant(element, &result),
+                significant(element, &[number.clone(), number].concat()),
+                "{element:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn complex_numbers() {
     let numbers = [((1, 2), (3, -4)), ((0, 1), (0, 1)), ((-7, 3), (2, 5))];
     for element in Element::ALL.into_iter().filter(|element| element.family() == Family::Complex) {

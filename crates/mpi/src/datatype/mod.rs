@@ -230,6 +230,18 @@ impl Datatype {
     }
 }
 
+impl Drop for Datatype {
+    /// Ends a long chain of types, each derived from the one before, without recursion.
+    fn drop(&mut self) {
+        let mut ending = std::mem::take(&mut self.recipe.datatypes);
+        while let Some(datatype) = ending.pop() {
+            if let Some(mut last) = Arc::into_inner(datatype) {
+                ending.append(&mut last.recipe.datatypes);
+            }
+        }
+    }
+}
+
 impl fmt::Debug for Datatype {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Datatype {} {:?}", self.description(), self.layout)
@@ -245,5 +257,76 @@ fn layout_of(operand: Operand) -> Layout {
             let (value, index) = (Layout::element(value), Layout::element(index));
             Layout::structure([(1, 0, &value), (1, offset, &index)].into_iter()).expect("a pair is small")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_chain_of_types_ends_without_recursion() {
+        let predefined = PredefinedDatatypes::default();
+        let mut datatype = Datatype::contiguous(CountForm::Int, 1, predefined.int()).unwrap();
+        for _ in 0..200_000 {
+            datatype = Datatype::contiguous(CountForm::Int, 1, &datatype).unwrap();
+        }
+        assert_eq!(datatype.layout().size(), 4);
+        drop(datatype);
+    }
+
+    #[test]
+    fn contents_stand_where_the_form_says() {
+        let predefined = PredefinedDatatypes::default();
+        let int = predefined.int();
+        let small = Datatype::hindexed(CountForm::Int, &[2, 1], &[0, 100], int).unwrap();
+        assert_eq!(
+            (&small.recipe().integers[..], &small.recipe().addresses[..]),
+            (&[2, 2, 1][..], &[0, 100][..])
+        );
+        assert!(small.recipe().large_counts.is_empty());
+        let large = Datatype::hindexed(CountForm::Large, &[2, 1], &[0, 100], int).unwrap();
+        assert_eq!(large.recipe().large_counts, [2, 2, 1, 0, 100]);
+        assert!(large.recipe().integers.is_empty() && large.recipe().addresses.is_empty());
+        let array =
+            Datatype::subarray(CountForm::Large, &[4, 5], &[2, 3], &[0, 1], MPI_ORDER_C, int).unwrap();
+        assert_eq!(array.recipe().integers, [2, MPI_ORDER_C]);
+        assert_eq!(array.recipe().large_counts, [4, 5, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn counts_of_what_was_received() {
+        let predefined = PredefinedDatatypes::default();
+        let types = [predefined.int().clone(), predefined.get(0x214).unwrap().clone()];
+        let pair = Datatype::structure(CountForm::Int, &[1, 1], &[0, 8], &types).unwrap();
+        assert_eq!((pair.count_in(24), pair.elements_in(24)), (Some(2), Some(4)));
+        assert_eq!((pair.count_in(16), pair.elements_in(16)), (None, Some(3)));
+        assert_eq!((pair.count_in(13), pair.elements_in(13)), (None, None));
+        assert_eq!(pair.bytes_of_elements(3).unwrap(), 16);
+        assert!(pair.bytes_of_elements(-1).is_err());
+        let nothing = Datatype::contiguous(CountForm::Int, 0, predefined.int()).unwrap();
+        assert_eq!((nothing.count_in(0), nothing.elements_in(0)), (Some(0), Some(0)));
+    }
+
+    #[test]
+    fn wrong_arguments_say_which() {
+        let predefined = PredefinedDatatypes::default();
+        let int = predefined.int();
+        let text = |result: Result<Arc<Datatype>>| result.unwrap_err().message().to_owned();
+        assert!(text(Datatype::contiguous(CountForm::Int, -1, int)).contains("count is -1"));
+        assert!(
+            text(Datatype::indexed(CountForm::Int, &[1, -2], &[0, 0], int))
+                .contains("array_of_blocklengths[1] is -2")
+        );
+        let part = |sub, start| Datatype::subarray(CountForm::Int, &[4], &[sub], &[start], MPI_ORDER_C, int);
+        assert!(text(part(5, 0)).contains("1 to 4"));
+        assert!(text(part(3, 2)).contains("0 to 1"));
+        assert!(text(Datatype::contiguous(CountForm::Large, i64::MAX, int)).contains("2^63"));
+        let one =
+            DistributedDimension { size: 8, distribution: MPI_DISTRIBUTE_BLOCK, argument: 3, processes: 2 };
+        assert!(
+            text(Datatype::darray(CountForm::Int, 2, 0, &[one], MPI_ORDER_C, int)).contains("at least 4")
+        );
+        assert!(text(Datatype::darray(CountForm::Int, 3, 0, &[one], MPI_ORDER_C, int)).contains("grid of 3"));
     }
 }
