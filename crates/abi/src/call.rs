@@ -16,6 +16,8 @@ pub struct Call {
     running: Option<&'static Running>,
     /// The communicator whose error handler is to run, where no argument says it (see [`Call::raise_on`]).
     raise_on: Cell<Option<Arc<Communicator>>>,
+    /// The error handler that is to run instead, with the handle that it gets (see [`Call::raise_with`]).
+    raise_with: Cell<Option<(Errhandler, usize)>>,
 }
 
 impl Call {
@@ -23,7 +25,9 @@ impl Call {
     #[inline(always)]
     pub fn enter(name: &'static str) -> Call {
         match state::running() {
-            Some(running) => Call { name, running: Some(running), raise_on: Cell::new(None) },
+            Some(running) => {
+                Call { name, running: Some(running), raise_on: Cell::new(None), raise_with: Cell::new(None) }
+            }
             None => outside(name),
         }
     }
@@ -31,7 +35,7 @@ impl Call {
     /// Enters a procedure that may be called at any time.
     #[inline(always)]
     pub fn enter_any_time(name: &'static str) -> Call {
-        Call { name, running: state::running(), raise_on: Cell::new(None) }
+        Call { name, running: state::running(), raise_on: Cell::new(None), raise_with: Cell::new(None) }
     }
 
     /// The name of the procedure, as the program called it (without a P in front).
@@ -62,6 +66,11 @@ impl Call {
     /// communicator, but whose requests belong to one. (A communicator among the arguments needs no such call.)
     pub fn raise_on(&self, communicator: &Arc<Communicator>) {
         self.raise_on.set(Some(communicator.clone()));
+    }
+
+    /// Lets an error of this call go to the error handler of a session with this handle.
+    pub fn raise_with(&self, errhandler: Errhandler, handle: usize) {
+        self.raise_with.set(Some((errhandler, handle)));
     }
 
     /// The error of a procedure that has no body yet.
@@ -96,29 +105,30 @@ impl Call {
     fn raise(&self, communicator: Option<Arc<Communicator>>, error: Error) -> c_int {
         let code = error.class();
         let text = self.describe(&error);
-        let Some(running) = self.running else {
-            // Before MPI_Init and after MPI_Finalize the initial error handler holds (MPI 5.0, section 9.3).
-            remember(code, &text);
-            end_program(&text, code)
-        };
-        let process = &running.process;
-        // Errors that belong to no object go to MPI_COMM_SELF's handler (MPI 5.0, section 9.3).
-        let communicator = communicator.unwrap_or_else(|| process.self_communicator().clone());
         remember(code, &text);
-        match communicator.errhandler() {
-            Errhandler::Return => {}
-            Errhandler::User(user) => {
+        let (errhandler, handle, holder) = match (self.raise_with.take(), self.running) {
+            (Some((errhandler, handle)), _) => (errhandler, handle, "the session".to_owned()),
+            (None, Some(running)) => {
+                // Errors that belong to no object go to MPI_COMM_SELF's handler (MPI 5.0, section 9.3).
+                let communicator =
+                    communicator.unwrap_or_else(|| running.process.self_communicator().clone());
                 let handle = Communicator::table().handle_of(&communicator).unwrap_or(MPI_COMM_SELF);
-                user.call(handle, code);
+                (communicator.errhandler(), handle, communicator.describe())
             }
+            // Before MPI_Init and after MPI_Finalize the initial error handler holds (MPI 5.0, section 9.3).
+            (None, None) => end_program(&text, code),
+        };
+        match errhandler {
+            Errhandler::Return => {}
+            Errhandler::User(user) => user.call(handle, code),
             Errhandler::Fatal | Errhandler::Abort => {
+                let Some(running) = self.running else { end_program(&text, code) };
                 let class = crate::errors::class_name(code);
-                process.abort(
+                running.process.abort(
                     exit_code(code),
                     &format!(
-                        "{text}\n  ({class}; the error handler of {} ends the job. To handle errors in the program, set \
-                         MPI_ERRORS_RETURN with MPI_Comm_set_errhandler.)",
-                        communicator.describe()
+                        "{text}\n  ({class}; the error handler of {holder} ends the job. To handle errors in the program, \
+                         set MPI_ERRORS_RETURN with MPI_Comm_set_errhandler.)",
                     ),
                 )
             }

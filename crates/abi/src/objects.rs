@@ -7,7 +7,7 @@ use parnass_mpi::op::PredefinedOps;
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
-pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request};
+pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request, Session};
 
 /// An info object: MPI lets several threads change one.
 pub type Info = Mutex<parnass_mpi::Info>;
@@ -17,9 +17,6 @@ pub struct File;
 
 /// A window. None can be made yet.
 pub struct Window;
-
-/// A session. None can be made yet.
-pub struct Session;
 
 macro_rules! class {
     ($type:ty, $tag:literal, $null:ident, $predefined:literal, $error:ident, $noun:literal, named = $named:literal $(, { $($more:tt)* })?$(,)?) => {
@@ -93,4 +90,4 @@ class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
 class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
 class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
 class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = false);
-class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = false);
+class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = true);

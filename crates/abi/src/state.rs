@@ -1,10 +1,12 @@
 //! The one process-wide state of the library: whether MPI is running, and its process.
 
 use crate::objects::Process;
-use std::sync::Arc;
+use parnass_mpi::constants::MPI_ERR_OTHER;
+use parnass_mpi::{Error, Result, ThreadLevel};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// What exists between MPI_Init and MPI_Finalize. Never freed: a call that is late may still look at it.
+/// What exists while MPI is in use: from MPI_Init, or the first MPI_Session_init, to the last end of either. Never freed: a call that is late may still look at it.
 pub struct Running {
     pub process: Arc<Process>,
     /// The thread that called MPI_Init.
@@ -41,7 +43,7 @@ pub fn stage() -> Stage {
 #[inline(always)]
 pub fn running() -> Option<&'static Running> {
     let running = RUNNING.load(Ordering::Acquire);
-    // SAFETY: null, or leaked by `start` (the Acquire pairs with its Release) and never freed.
+    // SAFETY: null, or leaked by `enter` (the Acquire pairs with its Release) and never freed.
     unsafe { running.as_ref() }
 }
 
@@ -57,15 +59,62 @@ pub fn start_failed() {
     STAGE.store(Stage::Before as u32, Ordering::Release);
 }
 
-/// From here on MPI is running.
-pub fn start(running: Running) -> &'static Running {
-    let running: &'static mut Running = Box::leak(Box::new(running));
-    let pointer: *mut Running = running;
-    // Release pairs with the Acquire in `running`.
-    RUNNING.store(pointer, Ordering::Release);
+/// Who uses MPI in this process: MPI_Init and MPI_Finalize count as one user, each session as one.
+struct Users {
+    count: usize,
+    /// The last one has left. The launcher has been told then: there is no way back.
+    ended: bool,
+}
+
+static USERS: Mutex<Users> = Mutex::new(Users { count: 0, ended: false });
+
+/// Adds a user; the first makes the process. A process that is there provides at least this thread level afterwards.
+pub fn enter(
+    level: ThreadLevel,
+    make: impl FnOnce() -> std::result::Result<Running, String>,
+) -> std::result::Result<&'static Running, String> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if users.ended {
+        return Err("MPI was in use and has ended in this process; it cannot be started again".to_owned());
+    }
+    let running = match running() {
+        Some(running) => {
+            if running.process.thread_level() < level {
+                running.process.set_thread_level(level);
+            }
+            running
+        }
+        None => {
+            let pointer = Box::into_raw(Box::new(make()?));
+            // Release pairs with the Acquire in `running`.
+            RUNNING.store(pointer, Ordering::Release);
+            // SAFETY: from a box that is leaked; only shared references are made from here on.
+            unsafe { &*pointer }
+        }
+    };
+    users.count += 1;
+    Ok(running)
+}
+
+/// Takes a user away; after the last one the process is finalized with `end`.
+pub fn leave(end: impl FnOnce(&Process) -> Result<()>) -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    users.count = users.count.checked_sub(1).ok_or_else(|| Error::new(MPI_ERR_OTHER, "MPI is not in use"))?;
+    if users.count > 0 {
+        return Ok(());
+    }
+    users.ended = true;
+    drop(users);
+    if let Some(running) = running() {
+        end(&running.process)?;
+    }
+    RUNNING.store(std::ptr::null_mut(), Ordering::Release);
+    Ok(())
+}
+
+/// MPI_Init is done.
+pub fn started() {
     STAGE.store(Stage::Running as u32, Ordering::Release);
-    // SAFETY: leaked above; only shared references are made from here on.
-    unsafe { &*pointer }
 }
 
 /// MPI_Finalize has begun; `false` when it had begun before.
@@ -82,6 +131,5 @@ pub fn begin_finalize() -> bool {
 
 /// MPI_Finalize is done.
 pub fn finalized() {
-    RUNNING.store(std::ptr::null_mut(), Ordering::Release);
     STAGE.store(Stage::After as u32, Ordering::Release);
 }

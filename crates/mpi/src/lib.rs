@@ -18,6 +18,7 @@ pub mod process;
 pub mod progress;
 pub mod pt2pt;
 pub mod request;
+pub mod session;
 pub mod topology;
 
 pub use comm::{Communicator, Plane};
@@ -31,3 +32,4 @@ pub use process::{Process, Settings, ThreadLevel};
 pub use progress::Activity;
 pub use pt2pt::SendMode;
 pub use request::{Operation, Request, Status};
+pub use session::Session;

@@ -24,6 +24,22 @@ pub enum ThreadLevel {
     Multiple,
 }
 
+impl ThreadLevel {
+    /// From the lowest to the highest.
+    pub const ALL: [ThreadLevel; 4] =
+        [ThreadLevel::Single, ThreadLevel::Funneled, ThreadLevel::Serialized, ThreadLevel::Multiple];
+
+    /// Its name in the standard.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThreadLevel::Single => "MPI_THREAD_SINGLE",
+            ThreadLevel::Funneled => "MPI_THREAD_FUNNELED",
+            ThreadLevel::Serialized => "MPI_THREAD_SERIALIZED",
+            ThreadLevel::Multiple => "MPI_THREAD_MULTIPLE",
+        }
+    }
+}
+
 /// What connects a process with whoever started it.
 pub trait Launcher: Send + Sync {
     /// Ends the whole job with this exit code.

@@ -28,7 +28,8 @@ fn create(
     errhandler.set(Arc::new(Errhandler::user(kind, Box::new(callback))))
 }
 
-fn check_kind(errhandler: &Errhandler, kind: ErrhandlerKind, object: &str) -> Result<()> {
+/// An error unless the handler was created for this kind of object, or is predefined.
+pub(super) fn check_kind(errhandler: &Errhandler, kind: ErrhandlerKind, object: &str) -> Result<()> {
     match errhandler.kind() {
         Some(own) if own != kind => Err(Error::new(
             MPI_ERR_ERRHANDLER,
@@ -47,7 +48,7 @@ fn check_kind(errhandler: &Errhandler, kind: ErrhandlerKind, object: &str) -> Re
 }
 
 /// Runs an error handler because the program asks for it. A handler that ends the job gets an error to end it with.
-fn run(errhandler: Errhandler, handle: usize, code: i32) -> Result<()> {
+pub(super) fn run(errhandler: Errhandler, handle: usize, code: i32) -> Result<()> {
     match errhandler {
         Errhandler::Return => Ok(()),
         Errhandler::User(user) => {

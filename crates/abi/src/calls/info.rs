@@ -23,13 +23,12 @@ pub(super) fn give_info(info: parnass_mpi::Info, place: &OutHandle<Info>) -> Res
 /// What MPI_INFO_ENV holds.
 pub fn environment_info(arguments: &[Vec<u8>], call: &Call) -> parnass_mpi::Info {
     let process = call.process_if_running();
-    let level = process.map(|process| match process.thread_level() {
-        parnass_mpi::ThreadLevel::Single => "MPI_THREAD_SINGLE",
-        parnass_mpi::ThreadLevel::Funneled => "MPI_THREAD_FUNNELED",
-        parnass_mpi::ThreadLevel::Serialized => "MPI_THREAD_SERIALIZED",
-        parnass_mpi::ThreadLevel::Multiple => "MPI_THREAD_MULTIPLE",
-    });
-    environment::start_information(arguments, process.map(|process| process.size()), level)
+    let launched = process.filter(|process| process.app_number() >= 0);
+    environment::start_information(
+        arguments,
+        launched.map(|process| process.size()),
+        process.map(|process| process.thread_level().name()),
+    )
 }
 
 /// MPI_INFO_ENV gets its content when it is first looked at after MPI_Init.

@@ -72,6 +72,7 @@ pub mod pack;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod session;
 pub mod topology;
 
 /// What every body needs.

@@ -4,7 +4,6 @@ use super::prelude::*;
 use crate::assemble;
 use crate::state::{self, Running, Stage};
 use parnass_mpi::ThreadLevel;
-use std::sync::Mutex;
 use std::thread;
 
 /// The constant of a level.
@@ -14,16 +13,6 @@ fn level_value(level: ThreadLevel) -> i32 {
         ThreadLevel::Funneled => MPI_THREAD_FUNNELED,
         ThreadLevel::Serialized => MPI_THREAD_SERIALIZED,
         ThreadLevel::Multiple => MPI_THREAD_MULTIPLE,
-    }
-}
-
-/// The name of a level, as MPI_INFO_ENV tells it.
-fn level_name(level: ThreadLevel) -> &'static str {
-    match level {
-        ThreadLevel::Single => "MPI_THREAD_SINGLE",
-        ThreadLevel::Funneled => "MPI_THREAD_FUNNELED",
-        ThreadLevel::Serialized => "MPI_THREAD_SERIALIZED",
-        ThreadLevel::Multiple => "MPI_THREAD_MULTIPLE",
     }
 }
 
@@ -47,24 +36,33 @@ fn start(call: &Call, level: ThreadLevel) -> Result<()> {
         };
         return Err(Error::new(MPI_ERR_OTHER, when));
     }
-    crate::errors::install_panic_hook();
-    let process = match assemble::process(level) {
-        Ok(process) => process,
+    match state::enter(level, || assemble_process(level)) {
+        Ok(_) => {
+            state::started();
+            Ok(())
+        }
         Err(reason) => {
             state::start_failed();
-            return Err(Error::new(MPI_ERR_OTHER, format!("{} could not start: {reason}", call.name())));
+            Err(cannot_start(call, &reason))
         }
-    };
-    let start_information = parnass_mpi::environment::start_information(
-        &parnass_mpi::environment::program_arguments(),
-        (process.app_number() >= 0).then(|| process.size()),
-        Some(level_name(level)),
-    );
-    Info::table().define(MPI_INFO_ENV, Arc::new(Mutex::new(start_information)));
+    }
+}
+
+/// For MPI_Session_init, which may come before, between and after MPI_Init and MPI_Finalize.
+pub(super) fn open_session(call: &Call, level: ThreadLevel) -> Result<&'static Running> {
+    state::enter(level, || assemble_process(level)).map_err(|reason| cannot_start(call, &reason))
+}
+
+fn cannot_start(call: &Call, reason: &str) -> Error {
+    Error::new(MPI_ERR_OTHER, format!("{} could not start: {reason}", call.name()))
+}
+
+fn assemble_process(level: ThreadLevel) -> std::result::Result<Running, String> {
+    crate::errors::install_panic_hook();
+    let process = assemble::process(level)?;
     Communicator::table().define(MPI_COMM_WORLD, process.world().clone());
     Communicator::table().define(MPI_COMM_SELF, process.self_communicator().clone());
-    state::start(Running { process, main_thread: thread::current().id() });
-    Ok(())
+    Ok(Running { process, main_thread: thread::current().id() })
 }
 
 /// MPI_Init. The arguments of the program are left as they are.
@@ -110,7 +108,7 @@ pub fn finalize(call: &Call) -> Result<()> {
         ));
     }
     process.self_communicator().attributes().delete_all(MPI_COMM_SELF)?;
-    process.finalize()?;
+    state::leave(Process::finalize)?;
     state::finalized();
     Ok(())
 }

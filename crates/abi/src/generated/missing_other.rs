@@ -1271,28 +1271,6 @@ pub unsafe extern "C" fn PMPI_Graphdims_get(comm: usize, nnodes: *mut c_int, ned
     unsafe { graphdims_get(comm, nnodes, nedges) }
 }
 
-unsafe extern "C" fn group_from_session_pset(session: usize, pset_name: *const c_char, newgroup: *mut usize) -> c_int {
-    let _ = (session, pset_name, newgroup);
-    let call = Call::enter("MPI_Group_from_session_pset");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Group_from_session_pset(session: usize, pset_name: *const c_char, newgroup: *mut usize) -> c_int {
-    unsafe { group_from_session_pset(session, pset_name, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Group_from_session_pset(session: usize, pset_name: *const c_char, newgroup: *mut usize) -> c_int {
-    unsafe { group_from_session_pset(session, pset_name, newgroup) }
-}
-
 unsafe extern "C" fn ineighbor_allgather(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -2910,28 +2888,6 @@ pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(session: usize, buffer: *m
     unsafe { session_attach_buffer_c(session, buffer, size) }
 }
 
-unsafe extern "C" fn session_call_errhandler(session: usize, errorcode: c_int) -> c_int {
-    let _ = (session, errorcode);
-    let call = Call::enter("MPI_Session_call_errhandler");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_call_errhandler(session: usize, errorcode: c_int) -> c_int {
-    unsafe { session_call_errhandler(session, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_call_errhandler(session: usize, errorcode: c_int) -> c_int {
-    unsafe { session_call_errhandler(session, errorcode) }
-}
-
 unsafe extern "C" fn session_detach_buffer(session: usize, buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     let _ = (session, buffer_addr, size);
     let call = Call::enter("MPI_Session_detach_buffer");
@@ -2976,27 +2932,6 @@ pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(session: usize, buffer_add
     unsafe { session_detach_buffer_c(session, buffer_addr, size) }
 }
 
-unsafe extern "C" fn session_finalize(session: *mut usize) -> c_int {
-    let _ = (session);
-    let call = Call::enter("MPI_Session_finalize");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_finalize(session: *mut usize) -> c_int {
-    unsafe { session_finalize(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_finalize(session: *mut usize) -> c_int {
-    unsafe { session_finalize(session) }
-}
-
 unsafe extern "C" fn session_flush_buffer(session: usize) -> c_int {
     let _ = (session);
     let call = Call::enter("MPI_Session_flush_buffer");
@@ -3019,116 +2954,6 @@ pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: usize) -> c_int {
     unsafe { session_flush_buffer(session) }
 }
 
-unsafe extern "C" fn session_get_errhandler(session: usize, errhandler: *mut usize) -> c_int {
-    let _ = (session, errhandler);
-    let call = Call::enter("MPI_Session_get_errhandler");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_get_errhandler(session: usize, errhandler: *mut usize) -> c_int {
-    unsafe { session_get_errhandler(session, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_get_errhandler(session: usize, errhandler: *mut usize) -> c_int {
-    unsafe { session_get_errhandler(session, errhandler) }
-}
-
-unsafe extern "C" fn session_get_info(session: usize, info_used: *mut usize) -> c_int {
-    let _ = (session, info_used);
-    let call = Call::enter("MPI_Session_get_info");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_get_info(session: usize, info_used: *mut usize) -> c_int {
-    unsafe { session_get_info(session, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_get_info(session: usize, info_used: *mut usize) -> c_int {
-    unsafe { session_get_info(session, info_used) }
-}
-
-unsafe extern "C" fn session_get_nth_pset(session: usize, info: usize, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int {
-    let _ = (session, info, n, pset_len, pset_name);
-    let call = Call::enter("MPI_Session_get_nth_pset");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_get_nth_pset(session: usize, info: usize, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int {
-    unsafe { session_get_nth_pset(session, info, n, pset_len, pset_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_get_nth_pset(session: usize, info: usize, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int {
-    unsafe { session_get_nth_pset(session, info, n, pset_len, pset_name) }
-}
-
-unsafe extern "C" fn session_get_num_psets(session: usize, info: usize, npset_names: *mut c_int) -> c_int {
-    let _ = (session, info, npset_names);
-    let call = Call::enter("MPI_Session_get_num_psets");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_get_num_psets(session: usize, info: usize, npset_names: *mut c_int) -> c_int {
-    unsafe { session_get_num_psets(session, info, npset_names) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_get_num_psets(session: usize, info: usize, npset_names: *mut c_int) -> c_int {
-    unsafe { session_get_num_psets(session, info, npset_names) }
-}
-
-unsafe extern "C" fn session_get_pset_info(session: usize, pset_name: *const c_char, info: *mut usize) -> c_int {
-    let _ = (session, pset_name, info);
-    let call = Call::enter("MPI_Session_get_pset_info");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_get_pset_info(session: usize, pset_name: *const c_char, info: *mut usize) -> c_int {
-    unsafe { session_get_pset_info(session, pset_name, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_get_pset_info(session: usize, pset_name: *const c_char, info: *mut usize) -> c_int {
-    unsafe { session_get_pset_info(session, pset_name, info) }
-}
-
 unsafe extern "C" fn session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
     let _ = (session, request);
     let call = Call::enter("MPI_Session_iflush_buffer");
@@ -3149,51 +2974,6 @@ pub unsafe extern "C" fn MPI_Session_iflush_buffer(session: usize, request: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
     unsafe { session_iflush_buffer(session, request) }
-}
-
-unsafe extern "C" fn session_init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
-    let _ = (info, errhandler, session);
-    let call = Call::enter_any_time("MPI_Session_init");
-    let result = (|| -> Result<()> {
-        handles::get::<Errhandler>(errhandler, "errhandler")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
-    unsafe { session_init(info, errhandler, session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_init(info: usize, errhandler: usize, session: *mut usize) -> c_int {
-    unsafe { session_init(info, errhandler, session) }
-}
-
-unsafe extern "C" fn session_set_errhandler(session: usize, errhandler: usize) -> c_int {
-    let _ = (session, errhandler);
-    let call = Call::enter("MPI_Session_set_errhandler");
-    let result = (|| -> Result<()> {
-        handles::get::<Session>(session, "session")?;
-        handles::get::<Errhandler>(errhandler, "errhandler")?;
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Session_set_errhandler(session: usize, errhandler: usize) -> c_int {
-    unsafe { session_set_errhandler(session, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Session_set_errhandler(session: usize, errhandler: usize) -> c_int {
-    unsafe { session_set_errhandler(session, errhandler) }
 }
 
 unsafe extern "C" fn unpublish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {

@@ -27,4 +27,5 @@ pub mod pack;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod session;
 pub mod topology;
