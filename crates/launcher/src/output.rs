@@ -240,13 +240,24 @@ pub struct Stream {
     /// ... since when, and whether the last read was a whole number of blocks.
     held_since: Instant,
     in_blocks: bool,
+    /// The line has already been too long to be held; the rest of it is not held either.
+    overlong: bool,
 }
 
 impl Stream {
     /// A stream read from `pipe`, which must not block.
     pub fn new(index: usize, rank: u32, sink: usize, pipe: OwnedFd) -> Stream {
         let held_since = Instant::now();
-        Stream { rank, sink, index, pipe: pipe.into(), held: Vec::new(), held_since, in_blocks: false }
+        Stream {
+            rank,
+            sink,
+            index,
+            pipe: pipe.into(),
+            held: Vec::new(),
+            held_since,
+            in_blocks: false,
+            overlong: false,
+        }
     }
 
     /// Reads once, and gives whole lines to `sink`; at the end, the rest.
@@ -264,18 +275,24 @@ impl Stream {
     }
 
     fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
-        let lines = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let lines = memchr::memrchr(b'\n', bytes).map_or(0, |last| last + 1);
         if lines > 0 {
             self.release(sink);
             sink.push(self.index, self.rank, &bytes[..lines]);
+            self.overlong = false;
+        }
+        let rest = &bytes[lines..];
+        if self.overlong {
+            return sink.push(self.index, self.rank, rest);
         }
         if self.held.is_empty() {
             self.held_since = Instant::now();
         }
-        self.held.extend_from_slice(&bytes[lines..]);
+        self.held.extend_from_slice(rest);
         self.in_blocks = bytes.len().is_multiple_of(BLOCK_BYTES);
         if self.held.len() > LINE_BYTES_MAXIMUM {
             self.release(sink);
+            self.overlong = true;
         }
     }
 

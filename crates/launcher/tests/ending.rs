@@ -289,11 +289,8 @@ fn ends_are_seen_where_the_parent_ignores_them() {
 fn scripts_run_as_a_shell_runs_them() {
     use std::os::unix::fs::PermissionsExt;
     let directory = common::Directory::new();
-    for (text, code, part) in [
-        ("echo plain", 0, ""),
-        ("#!/no/such/interpreter\n", 127, "cannot be started"),
-        ("\x7fELF broken", 126, ""),
-    ] {
+    for (text, code, part) in [("echo plain", 0, ""), ("#!/no/such/interpreter\n", 127, "cannot be started")]
+    {
         let file = directory.file("script");
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
