@@ -57,6 +57,7 @@ impl Algorithm {
 pub const ALGORITHMS: &[&Algorithm] = &[
     &barrier::dissemination::ALGORITHM,
     &barrier::linear::ALGORITHM,
+    &barrier::binomial::ALGORITHM,
     &inter::barrier::ALGORITHM,
     &bcast::binomial::ALGORITHM,
     &bcast::linear::ALGORITHM,

@@ -17,13 +17,21 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let rank = problem.rank;
-    builder.copy(problem.contribution(), problem.recv_block(rank));
+    let (contribution, own) = (problem.contribution(), problem.recv_block(rank));
+    if problem.size == 1 {
+        builder.copy(contribution, own);
+    }
     let mut mask = 1;
     while mask < problem.size {
         let mine = rank & !(mask - 1);
         let partner = Peer::Local(rank ^ mask);
         builder.receive(partner, problem.recv_blocks(mine ^ mask, mask));
-        builder.send(partner, problem.recv_blocks(mine, mask));
+        if mask == 1 {
+            builder.send(partner, contribution);
+            builder.copy(contribution, own);
+        } else {
+            builder.send(partner, problem.recv_blocks(mine, mask));
+        }
         builder.wait();
         mask *= 2;
     }

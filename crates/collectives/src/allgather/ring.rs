@@ -17,13 +17,20 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
-    builder.copy(problem.contribution(), problem.recv_block(rank));
+    let (contribution, own) = (problem.contribution(), problem.recv_block(rank));
     for round in 0..size - 1 {
         let gives = (rank + size - round) % size;
         let takes = (rank + size - round - 1) % size;
         builder.receive(Peer::Local((rank + size - 1) % size), problem.recv_block(takes));
-        builder.send(Peer::Local((rank + 1) % size), problem.recv_block(gives));
+        let block = if round == 0 { contribution } else { problem.recv_block(gives) };
+        builder.send(Peer::Local((rank + 1) % size), block);
+        if round == 0 {
+            builder.copy(contribution, own);
+        }
         builder.wait();
+    }
+    if size == 1 {
+        builder.copy(contribution, own);
     }
     builder.finish()
 }

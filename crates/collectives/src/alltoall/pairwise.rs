@@ -19,7 +19,6 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
     let blocks = outgoing(&mut builder, problem);
-    builder.copy(blocks[rank as usize], problem.recv_block(rank));
     for round in 1..size {
         let source = (rank + size - round) % size;
         let target = (rank + round) % size;
@@ -29,7 +28,13 @@ fn build(problem: &Problem<'_>) -> Schedule {
         if travels(problem, outgoing_bytes(problem, target)) {
             builder.send(Peer::Local(target), blocks[target as usize]);
         }
+        if round == 1 {
+            builder.copy(blocks[rank as usize], problem.recv_block(rank));
+        }
         builder.wait();
+    }
+    if size == 1 {
+        builder.copy(blocks[0], problem.recv_block(0));
     }
     builder.finish()
 }

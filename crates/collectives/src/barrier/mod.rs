@@ -1,4 +1,5 @@
 //! MPI_Barrier.
 
+pub(crate) mod binomial;
 pub(crate) mod dissemination;
 pub(crate) mod linear;
