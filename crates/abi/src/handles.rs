@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// The first handle that is not predefined.
 pub const FIRST_DYNAMIC: usize = 4096;
@@ -30,6 +30,9 @@ const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
 const CHUNK_BITS: u32 = 10;
 const SLOTS_PER_CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNKS: usize = 1 << (INDEX_BITS - CHUNK_BITS);
+
+/// The most predefined objects that a class can have.
+const MOST_PREDEFINED: usize = 256;
 
 /// How many live objects of one class there can be.
 pub const MOST_OBJECTS: usize = 1 << INDEX_BITS;
@@ -89,7 +92,10 @@ unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 /// The handles of one class.
 pub struct Table<T: 'static> {
-    predefined: OnceLock<Box<[OnceLock<Arc<T>>]>>,
+    /// The predefined objects by handle less [`Class::NULL`]; leaked, and set once each.
+    predefined: [AtomicPtr<Arc<T>>; MOST_PREDEFINED],
+    /// Runs [`Class::predefined`] once.
+    defined: Once,
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     /// Index + 1 of the first free slot in the low half; a change count in the high half.
     free: AtomicU64,
@@ -149,7 +155,8 @@ impl<T: Class> Table<T> {
     /// A table with nothing in it.
     pub const fn new() -> Table<T> {
         Table {
-            predefined: OnceLock::new(),
+            predefined: [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_PREDEFINED],
+            defined: Once::new(),
             chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS],
             free: AtomicU64::new(0),
             growth: Mutex::new(0),
@@ -157,39 +164,42 @@ impl<T: Class> Table<T> {
         }
     }
 
-    fn predefined(&self) -> &[OnceLock<Arc<T>>] {
-        self.predefined.get_or_init(|| {
-            let objects: Box<[OnceLock<Arc<T>>]> = (0..T::PREDEFINED).map(|_| OnceLock::new()).collect();
-            for (place, object) in objects.iter().zip(T::predefined()) {
+    /// Fills in the predefined objects that exist from the start.
+    fn define_all(&self) {
+        self.defined.call_once(|| {
+            for (offset, object) in T::predefined().into_iter().enumerate() {
                 if let Some(object) = object {
-                    let _ = place.set(object);
+                    self.place(offset, object);
                 }
             }
-            if T::NAMED {
-                let mut names = self.names();
-                for (offset, object) in objects.iter().enumerate() {
-                    if let Some(object) = object.get() {
-                        names.get_or_insert_default().insert(T::identity(object), T::NULL + offset);
-                    }
-                }
-            }
-            objects
-        })
+        });
     }
 
     /// Sets a predefined object, once.
     pub fn define(&self, handle: usize, object: Arc<T>) {
+        self.define_all();
+        self.place(handle - T::NULL, object);
+    }
+
+    fn place(&self, offset: usize, object: Arc<T>) {
+        const { assert!(T::PREDEFINED <= MOST_PREDEFINED) };
         let identity = T::identity(&object);
-        if self.predefined()[handle - T::NULL].set(object).is_ok() && T::NAMED {
-            self.names().get_or_insert_default().insert(identity, handle);
+        let object = Box::into_raw(Box::new(object));
+        let null = std::ptr::null_mut();
+        // Release pairs with the Acquire in `find`.
+        match self.predefined[offset].compare_exchange(null, object, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) if T::NAMED => {
+                self.names().get_or_insert_default().insert(identity, T::NULL + offset);
+            }
+            Ok(_) => {}
+            // SAFETY: not placed, so still this function's own.
+            Err(_) => drop(unsafe { Box::from_raw(object) }),
         }
     }
 
     fn predefined_handle(&self, object: *const Arc<T>) -> usize {
-        let place = self
-            .predefined()
-            .iter()
-            .position(|place| place.get().is_some_and(|one| std::ptr::eq(one, object)));
+        let place =
+            self.predefined.iter().position(|place| std::ptr::eq(place.load(Ordering::Relaxed), object));
         T::NULL + place.unwrap_or(0)
     }
 
@@ -217,16 +227,29 @@ impl<T: Class> Table<T> {
     }
 
     /// The object behind a handle.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, handle: usize) -> Option<Held<T>> {
         let offset = handle.wrapping_sub(T::NULL);
         if offset < T::PREDEFINED {
-            let object = match self.predefined.get() {
-                Some(objects) => objects[offset].get(),
-                None => self.predefined()[offset].get(),
-            };
-            return object.map(|object| Held { object, slot: None });
+            let object = self.predefined[offset].load(Ordering::Acquire);
+            if !object.is_null() {
+                return Some(Held { object, slot: None });
+            }
+            return self.find_undefined(offset);
         }
+        self.find_dynamic(handle)
+    }
+
+    /// A predefined object that is not there: there is none, or it is the first look at this class.
+    #[cold]
+    fn find_undefined(&self, offset: usize) -> Option<Held<T>> {
+        self.define_all();
+        let object = self.predefined[offset].load(Ordering::Acquire);
+        (!object.is_null()).then_some(Held { object, slot: None })
+    }
+
+    #[inline]
+    fn find_dynamic(&self, handle: usize) -> Option<Held<T>> {
         let bits = handle.wrapping_sub(FIRST_DYNAMIC);
         if bits >> (INDEX_BITS + GENERATION_BITS) != T::TAG as usize {
             return None;
@@ -347,7 +370,7 @@ impl<T: Class> Table<T> {
         if !T::NAMED {
             return self.insert_new(object).map(|(_, handle)| handle);
         }
-        self.predefined();
+        self.define_all();
         let identity = T::identity(&object);
         let mut names = self.names();
         let names = names.get_or_insert_default();
@@ -380,7 +403,7 @@ impl<T: Class> Table<T> {
 
     /// The handle of an object that is known to the program.
     pub fn handle_of(&self, object: &Arc<T>) -> Option<usize> {
-        self.predefined();
+        self.define_all();
         self.names().as_ref()?.get(&T::identity(object)).copied()
     }
 

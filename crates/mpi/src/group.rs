@@ -89,6 +89,7 @@ impl Group {
     }
 
     /// How many processes it has.
+    #[inline]
     pub fn size(&self) -> i32 {
         match &self.0 {
             Members::Regular { count, .. } => *count as i32,
@@ -105,6 +106,7 @@ impl Group {
     ///
     /// # Panics
     /// When `rank` is negative or not below the size.
+    #[inline]
     pub fn process(&self, rank: i32) -> ProcessId {
         match &self.0 {
             Members::Regular { first, stride, count } => {

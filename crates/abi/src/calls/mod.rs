@@ -57,6 +57,9 @@
 //!
 //! The handle of an object, for a callback: `Communicator::table().handle_of(&communicator)`.
 
+// As many as the standard gives them.
+#![allow(clippy::too_many_arguments)]
+
 pub mod abi;
 pub mod attribute;
 pub mod buffer;

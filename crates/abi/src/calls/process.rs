@@ -18,12 +18,9 @@ fn level_value(level: ThreadLevel) -> i32 {
 
 /// The lowest level that gives what was asked for; every level is provided (MPI 5.0, section 11.6.2).
 fn level_for(required: i32) -> ThreadLevel {
-    match required {
-        ..=MPI_THREAD_SINGLE => ThreadLevel::Single,
-        ..=MPI_THREAD_FUNNELED => ThreadLevel::Funneled,
-        ..=MPI_THREAD_SERIALIZED => ThreadLevel::Serialized,
-        _ => ThreadLevel::Multiple,
-    }
+    use ThreadLevel::{Funneled, Multiple, Serialized, Single};
+    let levels = [Single, Funneled, Serialized];
+    levels.into_iter().find(|&level| required <= level_value(level)).unwrap_or(Multiple)
 }
 
 fn start(call: &Call, level: ThreadLevel) -> Result<()> {

@@ -482,7 +482,7 @@ pub fn get_count(_call: &Call, status: &StatusRecord, datatype: &Arc<Datatype>, 
     count.set(match (bytes, size) {
         (0, _) => 0,
         (_, 0) => i64::from(MPI_UNDEFINED),
-        _ if bytes % size == 0 => (bytes / size) as i64,
+        _ if bytes.is_multiple_of(size) => (bytes / size) as i64,
         _ => i64::from(MPI_UNDEFINED),
     });
     Ok(())

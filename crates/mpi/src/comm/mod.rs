@@ -127,11 +127,13 @@ impl Communicator {
     }
 
     /// The size of the group that messages go to: the remote group of an intercommunicator, else the group.
+    #[inline]
     pub fn remote_size(&self) -> i32 {
         self.peers().size()
     }
 
     /// Whether it is an intercommunicator.
+    #[inline]
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
     }
@@ -140,6 +142,7 @@ impl Communicator {
     ///
     /// # Panics
     /// When `rank` is negative or not below [`Communicator::remote_size`].
+    #[inline]
     pub fn peer(&self, rank: i32) -> ProcessId {
         self.peers().process(rank)
     }
@@ -150,6 +153,7 @@ impl Communicator {
     }
 
     /// The group of those that messages go to and come from.
+    #[inline]
     pub fn peers(&self) -> &Group {
         self.remote.as_ref().map_or(&self.group, |remote| &remote.group)
     }
