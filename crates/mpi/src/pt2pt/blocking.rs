@@ -1,24 +1,24 @@
 //! Blocking sends and receives. The short way: no request, no allocation.
 
 use crate::comm::{Communicator, Plane};
-use crate::constants::MPI_PROC_NULL;
+use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::Buffer;
 use crate::error::Result;
-use crate::process::{Process, UserBytes};
-use crate::pt2pt::transfer::{Criteria, Posted, Started, contiguous, match_bits, received};
+use crate::process::{Process, UserBytes, portal_error};
+use crate::pt2pt::transfer::{Criteria, contiguous, match_bits, received};
 use crate::pt2pt::{Envelope, SendMode};
 use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
 use crate::request::{Status, status_of};
-use parnass_portals::ProcessId;
+use parnass_portals::{Ack, Appended, List, ProcessId, Put, PutOutcome};
 
 impl Process {
-    /// Waits for the events of a slot and gives it back.
+    /// Waits for the events of a borrowed slot and gives it back.
     #[inline]
     fn wait_slot(&self, name: SlotName, awaited: Option<ProcessId>) -> Completion {
         self.wait_until(awaited, || self.slots.is_complete(name).then_some(()));
         let completion = self.slots.completion(name);
-        self.slots.release(name);
+        self.slots.give_back(name);
         completion
     }
 
@@ -43,18 +43,58 @@ impl Process {
         if mode == SendMode::Buffered {
             return self.start_buffered_send(communicator, Plane::PointToPoint, target, tag as u32, buffer);
         }
-        let (bytes, _staging) = self.packed(&buffer);
-        let peer = communicator.peer(target);
-        let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        match self.put(peer, match_bits, bytes, mode == SendMode::Synchronous, None)? {
-            Started::Done => Ok(()),
-            Started::InFlight(name) => {
-                if self.wait_slot(name, Some(peer)).failed {
-                    return Err(lost(Some(peer), "sent to"));
-                }
-                Ok(())
+        match contiguous(&buffer) {
+            Some(bytes) => self.send_bytes(communicator, bytes, target, tag, mode),
+            None => {
+                let (bytes, _staging) = self.packed(&buffer);
+                self.send_bytes(communicator, bytes, target, tag, mode)
             }
         }
+    }
+
+    #[inline]
+    fn send_bytes(
+        &self,
+        communicator: &Communicator,
+        bytes: UserBytes,
+        target: i32,
+        tag: i32,
+        mode: SendMode,
+    ) -> Result<()> {
+        let synchronous = mode == SendMode::Synchronous;
+        let target = communicator.peer(target);
+        let name = self.slots.borrow(1 + u32::from(synchronous));
+        let put = Put {
+            target,
+            match_bits: match_bits(communicator, Plane::PointToPoint, tag as u32),
+            header_data: name.user(),
+            source: bytes.address,
+            length: bytes.length as usize,
+            protocol: self.protocols.protocol(bytes.length),
+            ack: if synchronous { Ack::Matched } else { Ack::None },
+            user: name.user(),
+        };
+        match self.nic().put(&put) {
+            Ok(PutOutcome::Done) if !synchronous => {
+                self.slots.untouched(name);
+                Ok(())
+            }
+            Ok(outcome) => self.wait_sent(name, target, outcome),
+            Err(error) => {
+                self.slots.untouched(name);
+                Err(portal_error(error))
+            }
+        }
+    }
+
+    fn wait_sent(&self, name: SlotName, target: ProcessId, outcome: PutOutcome) -> Result<()> {
+        if outcome == PutOutcome::Done {
+            self.slots.done_at_once(name);
+        }
+        if self.wait_slot(name, Some(target)).failed {
+            return Err(lost(Some(target), "sent to"));
+        }
+        Ok(())
     }
 
     /// MPI_Recv. `source` may be MPI_ANY_SOURCE or MPI_PROC_NULL, `tag` MPI_ANY_TAG.
@@ -70,24 +110,61 @@ impl Process {
             return Ok(Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        if let Some(bytes) = contiguous(&buffer) {
-            let completion = self.receive_bytes(&criteria, bytes)?;
-            return Ok(status_of(&received(&completion, bytes.length)?, communicator));
-        }
-        let layout = buffer.datatype.layout();
-        let length = buffer.size();
-        let staging = self.staging.take(length);
-        let completion = self.receive_bytes(&criteria, UserBytes { address: staging.address(), length })?;
-        layout.unpack(buffer.count, buffer.address, 0, staging.address(), completion.placed_length);
-        Ok(status_of(&received(&completion, length)?, communicator))
+        let Some(bytes) = contiguous(&buffer) else {
+            return self.receive_with_gaps(communicator, buffer, &criteria);
+        };
+        self.receive_bytes(&criteria, bytes, |completion| {
+            // The usual case first: all is well, and the rank is known.
+            if completion.requested_length == completion.placed_length && !completion.failed {
+                return Ok(Status {
+                    source: if source >= 0 { source } else { communicator.rank_of(completion.initiator) },
+                    tag: completion.match_bits as u32 as i32,
+                    error: MPI_SUCCESS,
+                    bytes: completion.placed_length,
+                    cancelled: false,
+                });
+            }
+            Ok(status_of(&received(completion, bytes.length)?, communicator))
+        })
     }
 
-    #[inline]
-    fn receive_bytes(&self, criteria: &Criteria, bytes: UserBytes) -> Result<Completion> {
-        Ok(match self.post(criteria, bytes, None)? {
-            Posted::Done(completion) => completion,
-            Posted::InFlight(name, _) => self.wait_slot(name, criteria.source),
+    fn receive_with_gaps(
+        &self,
+        communicator: &Communicator,
+        buffer: Buffer<'_>,
+        criteria: &Criteria,
+    ) -> Result<Status> {
+        let length = buffer.size();
+        let staging = self.staging.take(length);
+        let bytes = UserBytes { address: staging.address(), length };
+        self.receive_bytes(criteria, bytes, |completion| {
+            let placed = completion.placed_length;
+            buffer.datatype.layout().unpack(buffer.count, buffer.address, 0, staging.address(), placed);
+            Ok(status_of(&received(completion, length)?, communicator))
         })
+    }
+
+    /// Receives, and tells what `tell` makes of it.
+    #[inline]
+    fn receive_bytes(
+        &self,
+        criteria: &Criteria,
+        bytes: UserBytes,
+        tell: impl Fn(&Completion) -> Result<Status>,
+    ) -> Result<Status> {
+        let name = self.slots.borrow(1);
+        let entry = criteria.entry(bytes.address, bytes.length, name.user());
+        match self.nic().append(List::Priority, &entry) {
+            Ok(Appended::Complete(event)) => {
+                self.slots.untouched(name);
+                tell(&Completion::from(&event))
+            }
+            Ok(Appended::Posted(_)) => tell(&self.wait_slot(name, criteria.source)),
+            Err(error) => {
+                self.slots.untouched(name);
+                Err(portal_error(error))
+            }
+        }
     }
 
     /// MPI_Sendrecv. The status is that of the receive.

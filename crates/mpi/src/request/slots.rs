@@ -4,18 +4,24 @@
 //! half, the generation in the high half, so that an event of a past life of a slot is recognised.
 //!
 //! ```text
-//!   chunk 0 |  64 slots |            index -> chunk k = log2(index / 64 + 1); never moved, never freed, so that
-//!   chunk 1 | 128 slots ...  |       a slot can be reached without a lock while the table grows
+//!   chunk 0 |  64 slots, inside the table |   index -> chunk k = log2(index / 64 + 1); never moved, never freed, so
+//!   chunk 1 | 128 slots ...               |   that a slot can be reached without a lock while the table grows
 //! ```
+//!
+//! One slot is spare: a blocking call borrows it, and mostly hands it back untouched, because the message went, or
+//! was there, at once.
 
 use parnass_portals::{Event, EventKind, ProcessId};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 const FIRST_CHUNK: u32 = 64;
-const CHUNKS: usize = 25;
+const CHUNKS: usize = 24;
 /// Marks the end of the free list; also "no activity" in [`Slot::owner`].
 const NONE: u32 = u32::MAX;
+
+/// No slot at all, in [`Slots::spare`].
+const NOBODY: u64 = u64::MAX;
 
 /// One operation in flight: a put of this process, or an entry that waits for one.
 #[repr(align(128))]
@@ -104,19 +110,29 @@ pub(crate) struct Slots {
     /// Head of the free list: index in the low half, a tag against reuse in the high half.
     free: AtomicU64,
     concurrent: AtomicBool,
+    /// The name of the spare slot, or [`NOBODY`] while it is borrowed.
+    spare: AtomicU64,
+    first: [Slot; FIRST_CHUNK as usize],
+    /// The chunks after the first.
     chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
-    /// How many chunks there are.
+    /// How many chunks there are after the first.
     growth: Mutex<usize>,
 }
 
 impl Slots {
     pub(crate) fn new() -> Slots {
-        Slots {
+        let slots = Slots {
             free: AtomicU64::new(u64::from(NONE)),
             concurrent: AtomicBool::new(false),
+            spare: AtomicU64::new(NOBODY),
+            first: std::array::from_fn(|_| Slot::default()),
             chunks: [const { OnceLock::new() }; CHUNKS],
             growth: Mutex::new(0),
+        };
+        for index in (0..FIRST_CHUNK).rev() {
+            slots.push(index);
         }
+        slots
     }
 
     /// Says that several threads may be inside at once (MPI_THREAD_MULTIPLE).
@@ -131,10 +147,66 @@ impl Slots {
 
     #[inline]
     fn slot(&self, index: u32) -> &Slot {
+        match self.first.get(index as usize) {
+            Some(slot) => slot,
+            None => self.later_slot(index),
+        }
+    }
+
+    fn later_slot(&self, index: u32) -> &Slot {
         let chunk = (index / FIRST_CHUNK + 1).ilog2();
         let start = FIRST_CHUNK * ((1 << chunk) - 1);
-        let chunk = self.chunks[chunk as usize].get().expect("a slot's index comes from its chunk");
-        &chunk[(index - start) as usize]
+        let slots = self.chunks[chunk as usize - 1].get().expect("a slot's index comes from its chunk");
+        &slots[(index - start) as usize]
+    }
+
+    /// Borrows the spare slot, or takes one, for an operation of a blocking call that is complete after `events` events.
+    #[inline]
+    pub(crate) fn borrow(&self, events: u32) -> SlotName {
+        let spare = if self.is_concurrent() {
+            // Pairs with the release in `keep`.
+            self.spare.swap(NOBODY, Ordering::Acquire)
+        } else {
+            let spare = self.spare.load(Ordering::Relaxed);
+            self.spare.store(NOBODY, Ordering::Relaxed);
+            spare
+        };
+        if spare == NOBODY {
+            return self.take(events, None);
+        }
+        let name = SlotName(spare);
+        self.slot(name.index()).pending.store(events, Ordering::Relaxed);
+        name
+    }
+
+    /// Hands back a slot of which no event has come and none will.
+    #[inline]
+    pub(crate) fn untouched(&self, name: SlotName) {
+        if !self.is_concurrent() {
+            if self.spare.load(Ordering::Relaxed) == NOBODY {
+                self.spare.store(name.0, Ordering::Relaxed);
+                return;
+            }
+        } else if self.keep(name) {
+            return;
+        }
+        self.release(name);
+    }
+
+    fn keep(&self, name: SlotName) -> bool {
+        // Pairs with the acquire in `borrow`.
+        self.spare.compare_exchange(NOBODY, name.0, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Hands back a slot whose events have come. Others that still name it are ignored from now on.
+    #[inline]
+    pub(crate) fn give_back(&self, name: SlotName) {
+        let slot = self.slot(name.index());
+        let generation = name.generation().wrapping_add(1);
+        slot.generation.store(generation, Ordering::Relaxed);
+        slot.failed.store(false, Ordering::Relaxed);
+        slot.owner.store(NONE, Ordering::Relaxed);
+        self.untouched(SlotName::new(name.index(), generation));
     }
 
     /// Takes a slot for an operation that is complete after `events` events.
@@ -195,8 +267,8 @@ impl Slots {
             return;
         }
         assert!(*count < CHUNKS, "2^31 operations in flight in one process");
-        let length = FIRST_CHUNK << *count;
-        let start = FIRST_CHUNK * ((1 << *count) - 1);
+        let length = FIRST_CHUNK << (*count + 1);
+        let start = FIRST_CHUNK * ((1 << (*count + 1)) - 1);
         let slots: Box<[Slot]> = (0..length).map(|_| Slot::default()).collect();
         self.chunks[*count].set(slots).expect("chunks are added in order, under the lock");
         *count += 1;
@@ -329,6 +401,31 @@ mod tests {
         assert_eq!(name.index(), next.index());
         slots.deliver(&event(name, EventKind::Put));
         assert!(!slots.is_complete(next));
+    }
+
+    #[test]
+    fn the_spare_slot_comes_back() {
+        for concurrent in [false, true] {
+            let slots = Slots::new();
+            slots.set_concurrent(concurrent);
+            let name = slots.borrow(1);
+            let nested = slots.borrow(1);
+            assert_ne!(name.index(), nested.index());
+            slots.untouched(name);
+            slots.deliver(&event(nested, EventKind::Failed));
+            assert!(slots.completion(nested).failed);
+            slots.give_back(nested);
+            let again = slots.borrow(2);
+            assert_eq!(again, name);
+            slots.deliver(&event(again, EventKind::Put));
+            slots.deliver(&event(again, EventKind::Put));
+            slots.give_back(again);
+            let next = slots.borrow(1);
+            assert_eq!(next.index(), name.index());
+            // An event for its life before this one.
+            slots.deliver(&event(name, EventKind::Put));
+            assert!(!slots.is_complete(next) && !slots.completion(next).failed);
+        }
     }
 
     #[test]
