@@ -129,6 +129,8 @@ struct Guardian {
     /// The last signal that was passed on to ranks.
     forwarded: Option<i32>,
     interrupts: u32,
+    /// How many signals that end a job have come.
+    signals: u32,
     children_left: bool,
     buffer: Vec<u8>,
 }
@@ -199,6 +201,7 @@ impl Guardian {
             code: None,
             forwarded: None,
             interrupts: 0,
+            signals: 0,
             children_left: true,
             buffer: vec![0; READ_BYTES],
         })
@@ -211,12 +214,8 @@ impl Guardian {
         let mut events = Vec::with_capacity(64);
         loop {
             self.start_some();
-            let timeout = self.timeout();
+            let timeout = self.timeout().map(timespec);
             events.clear();
-            let timeout = timeout.map(|timeout| Timespec {
-                tv_sec: timeout.as_secs() as i64,
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            });
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
@@ -323,7 +322,15 @@ impl Guardian {
                 _ => self.fail(code, &report),
             }
         } else if unfinished {
-            self.fail(1, &format!("{} exited with code 0 without calling MPI_Finalize", self.name(rank)));
+            let place = &self.ranks[rank];
+            let name = self.name(rank);
+            let report = match place.lost_process.filter(|&lost| Some(lost) != place.process) {
+                Some(lost) => {
+                    format!("{name}: its MPI process {} ended without MPI_Finalize", lost.as_raw_nonzero())
+                }
+                None => format!("{name} exited with code 0 without calling MPI_Finalize"),
+            };
+            self.fail(1, &report);
         }
     }
 
@@ -420,6 +427,7 @@ impl Guardian {
         }
         let deadly = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
         if deadly {
+            self.signals += 1;
             self.forwarded = Some(number);
         }
         for rank in 0..self.ranks.len() {
@@ -470,14 +478,11 @@ impl Guardian {
                 let process = place.lost_process.map_or(0, |process| process.as_raw_nonzero().get());
                 self.ranks[rank].lost = Some(now + Duration::from_secs(1 << 30)); // Told once.
                 let name = self.name(rank);
-                self.fail(
-                    1,
-                    &format!("{name}: its MPI process {process} ended without calling MPI_Finalize"),
-                );
+                self.fail(1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.deadline = None;
+            self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
             let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
             self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
         }
@@ -515,9 +520,18 @@ impl Guardian {
             if !self.sinks.iter().any(Sink::is_waiting) {
                 break;
             }
+            let patience = match (self.forwarded, self.deadline) {
+                (Some(_), _) => Some(GRACE),
+                (None, deadline) => deadline.map(|time| time.saturating_duration_since(Instant::now())),
+            };
             let mut events = Vec::with_capacity(8);
-            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None);
-            self.forwarded = None;
+            let space = rustix::buffer::spare_capacity(&mut events);
+            if epoll::wait(&self.epoll, space, patience.map(timespec).as_ref()) == Ok(0) {
+                // A reader that takes nothing is not waited for any longer.
+                self.code.get_or_insert(self.forwarded.map_or(TIMED_OUT, |signal| 128 + signal as u8));
+                break;
+            }
+            let before = self.signals;
             for event in &events {
                 match Source::decode(event.data) {
                     Source::Control => self.read_control(),
@@ -525,12 +539,18 @@ impl Guardian {
                     _ => {}
                 }
             }
-            if self.forwarded.is_some() {
-                break; // The user ends what only waits for its reader.
+            if self.signals != before {
+                // The user ends what only waits for its reader.
+                self.code.get_or_insert(self.forwarded.map_or(1, |signal| 128 + signal as u8));
+                break;
             }
         }
         self.code.unwrap_or(0)
     }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
 /// A name that no other job has and nobody can guess in advance.

@@ -299,3 +299,15 @@ fn scripts_run_as_a_shell_runs_them() {
         assert_eq!(ended.code(), code, "{text}: {}", ended.errors());
     }
 }
+
+#[test]
+fn a_reader_that_does_not_read_holds_nobody_forever() {
+    let mut command = mpiexec(&["-n", "2", "yes"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    kill_process(pid(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let mut command = mpiexec(&["--timeout", "0.3", "-n", "2", "yes"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(124));
+}

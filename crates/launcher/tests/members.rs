@@ -117,7 +117,11 @@ fn leaving_without_finalize_is_an_error() {
     // Seen also where a shell goes on after the program.
     let ended = wrapped("2", "leave", "$M; exec sleep 50");
     assert_eq!(ended.code(), 1);
-    assert!(ended.errors().contains("ended without calling MPI_Finalize"), "{}", ended.errors());
+    assert!(ended.errors().contains("ended without MPI_Finalize"), "{}", ended.errors());
+    // And where the shell hides that the program was killed.
+    let ended = wrapped("2", "crash", "$M; exit 0");
+    assert_eq!(ended.code(), 1);
+    assert!(ended.errors().contains("ended without MPI_Finalize"), "{}", ended.errors());
 }
 
 #[test]
