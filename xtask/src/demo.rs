@@ -43,7 +43,7 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     let tasks: [(u32, &[&str]); 4] = [
         (4, &["-m", "mpi4py.bench", "helloworld"]),
         (4, &["-m", "mpi4py.bench", "ringtest", "-l", "100", "-n", "1000"]),
-        (2, &["-m", "mpi4py.bench", "pingpong", "-m", "0", "-n", "1000000"]),
+        (2, &["-m", "mpi4py.bench", "pingpong", "-m", "0", "-n", "1000000", "-l", "500"]),
         (4, &["{root}/examples/mandelbrot.py", "{work}/mandelbrot.png"]),
     ];
     for (ranks, arguments) in tasks {

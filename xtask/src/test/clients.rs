@@ -241,8 +241,13 @@ fn benchmarks(places: &Places, environment: &Environment, tally: &mut Tally) -> 
     let programs: [(&str, &[&str], u32, &str); 4] = [
         ("helloworld", &["mpi4py.bench", "helloworld"], 4, "process 3 of 4"),
         ("ringtest", &["mpi4py.bench", "ringtest", "-l", "5", "-n", "100000"], 4, "time for 5 loops"),
-        ("pingpong", &["mpi4py.bench", "pingpong", "-m", "0", "-n", "100000"], 2, "MPI PingPong Test"),
-        ("futures", &["mpi4py.bench", "futures", "-n", "100"], 4, ""),
+        (
+            "pingpong",
+            &["mpi4py.bench", "pingpong", "-m", "0", "-n", "100000", "-l", "50", "-s", "5"],
+            2,
+            "65536",
+        ),
+        ("futures", &["mpi4py.futures", "-m", "mpi4py.bench", "futures", "-n", "100", "-l", "3"], 4, ""),
     ];
     for (name, arguments, ranks, wanted) in programs {
         let mut command = Command::new(places.mpiexec());

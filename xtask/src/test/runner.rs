@@ -81,8 +81,11 @@ pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) 
         let processes = marked_processes(&mark);
         let residue = Residue::now().beyond(&before, &mark);
         if (processes.is_empty() && residue.is_empty()) || Instant::now() > deadline || timed_out {
-            leftovers.extend(processes.iter().map(|(pid, name)| format!("process {pid} ({name})")));
-            leftovers.extend(residue);
+            // What was ended by force has not had its chance to clean up.
+            if !timed_out {
+                leftovers.extend(processes.iter().map(|(pid, name)| format!("process {pid} ({name})")));
+                leftovers.extend(residue);
+            }
             for (pid, _) in processes {
                 let _ = kill_process(pid, Signal::KILL);
             }
