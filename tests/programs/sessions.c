@@ -9,6 +9,27 @@ static void listener(MPI_Session *session, int *code, ...)
     heard = *code;
 }
 
+/* The session's buffer serves a communicator that comes from it through another one. */
+static void buffered(MPI_Session session, MPI_Comm comm)
+{
+    static char buffer[4096 + MPI_BSEND_OVERHEAD];
+    int rank, value = 7, got = 0, size = -1;
+    void *place;
+    MPI_Comm twin;
+    MPI_Comm_dup(comm, &twin);
+    MPI_Comm_rank(twin, &rank);
+    MPI_Comm_set_errhandler(twin, MPI_ERRORS_RETURN);
+    CHECK_EQUAL(MPI_Bsend(&value, 1, MPI_INT, rank, 0, twin), MPI_ERR_BUFFER);
+    SUCCEEDS(MPI_Session_attach_buffer(session, buffer, sizeof buffer));
+    SUCCEEDS(MPI_Bsend(&value, 1, MPI_INT, rank, 0, twin));
+    SUCCEEDS(MPI_Recv(&got, 1, MPI_INT, rank, 0, twin, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(got, 7);
+    SUCCEEDS(MPI_Session_flush_buffer(session));
+    SUCCEEDS(MPI_Session_detach_buffer(session, &place, &size));
+    CHECK(place == buffer && size == (int)sizeof buffer, "the buffer comes back");
+    MPI_Comm_free(&twin);
+}
+
 static void use(MPI_Session session, const char *set, int expected)
 {
     MPI_Group group;
@@ -27,6 +48,7 @@ static void use(MPI_Session session, const char *set, int expected)
     rank++;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
     CHECK_EQUAL(sum, size * (size + 1) / 2);
+    buffered(session, comm);
     MPI_Group_free(&group);
     MPI_Comm_free(&comm);
 }

@@ -23,7 +23,11 @@ pub enum Comparison {
 ///
 /// A regular group (the world, one process, every third process) is stored as a rule and needs no table.
 #[derive(Clone)]
-pub struct Group(Members);
+pub struct Group {
+    members: Members,
+    /// The number of the session that it comes from; 0 for the world model.
+    session: u32,
+}
 
 #[derive(Clone)]
 enum Members {
@@ -51,19 +55,43 @@ pub struct RankRange {
 }
 
 impl Group {
+    const fn of(members: Members) -> Group {
+        Group { members, session: 0 }
+    }
+
+    /// The number of the session that it comes from, directly or through other groups and communicators; 0 for the
+    /// world model.
+    pub fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// The same processes, from a session unless they come from one already.
+    #[must_use]
+    pub fn within_session(mut self, session: u32) -> Group {
+        if self.session == 0 {
+            self.session = session;
+        }
+        self
+    }
+
+    /// A group that is made from this one.
+    fn derived(&self, processes: Vec<ProcessId>) -> Group {
+        Group::from_processes(processes).within_session(self.session)
+    }
+
     /// MPI_GROUP_EMPTY.
     pub const fn empty() -> Group {
-        Group(Members::Regular { first: 0, stride: 1, count: 0 })
+        Group::of(Members::Regular { first: 0, stride: 1, count: 0 })
     }
 
     /// The processes 0 to `size` - 1: the group of MPI_COMM_WORLD.
     pub const fn world(size: u32) -> Group {
-        Group(Members::Regular { first: 0, stride: 1, count: size })
+        Group::of(Members::Regular { first: 0, stride: 1, count: size })
     }
 
     /// One process: the group of MPI_COMM_SELF.
     pub const fn single(process: ProcessId) -> Group {
-        Group(Members::Regular { first: process.0, stride: 1, count: 1 })
+        Group::of(Members::Regular { first: process.0, stride: 1, count: 1 })
     }
 
     /// The given processes, which must be distinct.
@@ -78,11 +106,11 @@ impl Group {
                 let regular =
                     numbers.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
                 if let (true, Ok(stride)) = (regular, i32::try_from(stride)) {
-                    return Group(Members::Regular { first: *first, stride, count });
+                    return Group::of(Members::Regular { first: *first, stride, count });
                 }
             }
         }
-        Group(Members::Table(Arc::new(Table {
+        Group::of(Members::Table(Arc::new(Table {
             processes: numbers.into_boxed_slice(),
             ranks: OnceLock::new(),
         })))
@@ -91,7 +119,7 @@ impl Group {
     /// How many processes it has.
     #[inline]
     pub fn size(&self) -> i32 {
-        match &self.0 {
+        match &self.members {
             Members::Regular { count, .. } => *count as i32,
             Members::Table(table) => table.processes.len() as i32,
         }
@@ -108,7 +136,7 @@ impl Group {
     /// When `rank` is negative or not below the size.
     #[inline]
     pub fn process(&self, rank: i32) -> ProcessId {
-        match &self.0 {
+        match &self.members {
             Members::Regular { first, stride, count } => {
                 assert!((rank as u32) < *count, "rank {rank} of a group of {count}");
                 ProcessId((i64::from(*first) + i64::from(rank) * i64::from(*stride)) as u32)
@@ -119,7 +147,7 @@ impl Group {
 
     /// The rank of a process, if it is a member. Takes constant time.
     pub fn rank_of(&self, process: ProcessId) -> Option<i32> {
-        match &self.0 {
+        match &self.members {
             Members::Regular { first, stride, count } => {
                 let distance = i64::from(process.0) - i64::from(*first);
                 let stride = i64::from(*stride);
@@ -158,7 +186,7 @@ impl Group {
         if self.size() != other.size() {
             return Comparison::Unequal;
         }
-        if let (Members::Table(mine), Members::Table(theirs)) = (&self.0, &other.0)
+        if let (Members::Table(mine), Members::Table(theirs)) = (&self.members, &other.members)
             && Arc::ptr_eq(mine, theirs)
         {
             return Comparison::Identical;
@@ -185,32 +213,32 @@ impl Group {
     #[must_use]
     pub fn union(&self, other: &Group) -> Group {
         let further = other.processes().filter(|&process| !self.contains(process));
-        Group::from_processes(self.processes().chain(further).collect())
+        self.derived(self.processes().chain(further).collect())
     }
 
     /// MPI_Group_intersection: the members of `self` that are also in `other`, in the order of `self`.
     #[must_use]
     pub fn intersection(&self, other: &Group) -> Group {
-        Group::from_processes(self.processes().filter(|&process| other.contains(process)).collect())
+        self.derived(self.processes().filter(|&process| other.contains(process)).collect())
     }
 
     /// MPI_Group_difference: the members of `self` that are not in `other`, in the order of `self`.
     #[must_use]
     pub fn difference(&self, other: &Group) -> Group {
-        Group::from_processes(self.processes().filter(|&process| !other.contains(process)).collect())
+        self.derived(self.processes().filter(|&process| !other.contains(process)).collect())
     }
 
     /// MPI_Group_incl: the members with these ranks, in this order.
     pub fn include(&self, ranks: &[i32]) -> Result<Group> {
         self.check_distinct(ranks)?;
-        Ok(Group::from_processes(ranks.iter().map(|&rank| self.process(rank)).collect()))
+        Ok(self.derived(ranks.iter().map(|&rank| self.process(rank)).collect()))
     }
 
     /// MPI_Group_excl: all members but those with these ranks.
     pub fn exclude(&self, ranks: &[i32]) -> Result<Group> {
         let excluded = self.check_distinct(ranks)?;
         let kept = (0..self.size()).filter(|rank| !excluded.contains(rank));
-        Ok(Group::from_processes(kept.map(|rank| self.process(rank)).collect()))
+        Ok(self.derived(kept.map(|rank| self.process(rank)).collect()))
     }
 
     /// MPI_Group_range_incl.
@@ -329,14 +357,14 @@ mod tests {
     fn regular_groups_need_no_table() {
         for processes in [&[0, 1, 2, 3][..], &[4, 6, 8], &[9, 6, 3, 0], &[5], &[]] {
             let group = group(processes);
-            assert!(matches!(group.0, Members::Regular { .. }), "{processes:?}");
+            assert!(matches!(group.members, Members::Regular { .. }), "{processes:?}");
             assert_eq!(group.processes().map(|process| process.0).collect::<Vec<_>>(), processes);
             for number in 0..12 {
                 let expected = processes.iter().position(|&member| member == number).map(|rank| rank as i32);
                 assert_eq!(group.rank_of(ProcessId(number)), expected);
             }
         }
-        assert!(matches!(group(&[0, 1, 3]).0, Members::Table(_)));
+        assert!(matches!(group(&[0, 1, 3]).members, Members::Table(_)));
     }
 
     #[test]

@@ -13,16 +13,22 @@ pub const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 /// A session.
 #[derive(Debug)]
 pub struct Session {
+    number: u32,
     errhandler: ErrhandlerSlot,
     info: Info,
 }
 
 impl Session {
-    /// A session of a process that provides `thread_level`.
-    pub fn new(errhandler: Errhandler, thread_level: ThreadLevel) -> Session {
+    /// A session of a process that provides `thread_level`. `number` is not 0 and is its own in the process.
+    pub fn new(number: u32, errhandler: Errhandler, thread_level: ThreadLevel) -> Session {
         let mut info = Info::new();
         info.set(b"thread_level", thread_level.name().as_bytes()).expect("a short key and value");
-        Session { errhandler: ErrhandlerSlot::new(errhandler), info }
+        Session { number, errhandler: ErrhandlerSlot::new(errhandler), info }
+    }
+
+    /// Its number in the process.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// MPI_Session_get_errhandler.
@@ -58,8 +64,8 @@ impl Session {
         // Process set names that start with mpi:// are compared without case (MPI 5.0, section 11.3.2).
         let known = PROCESS_SETS.iter().position(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         match known {
-            Some(0) => Ok(Group::world(process.size())),
-            Some(_) => Ok(Group::single(process.me())),
+            Some(0) => Ok(Group::world(process.size()).within_session(self.number)),
+            Some(_) => Ok(Group::single(process.me()).within_session(self.number)),
             None => Err(Error::new(
                 MPI_ERR_ARG,
                 format!(
@@ -107,7 +113,7 @@ mod tests {
         assert_eq!(wanted_thread_level(&hints), Ok(Some(ThreadLevel::Multiple)));
         hints.set(b"thread_level", b"many").unwrap();
         assert_eq!(wanted_thread_level(&hints).unwrap_err().class(), MPI_ERR_ARG);
-        let session = Session::new(Errhandler::Return, ThreadLevel::Funneled);
+        let session = Session::new(1, Errhandler::Return, ThreadLevel::Funneled);
         assert_eq!(session.info().value(b"thread_level"), Some(&b"MPI_THREAD_FUNNELED"[..]));
         assert_eq!(session.process_set(1), Ok("mpi://SELF"));
         assert!(session.process_set(2).is_err() && session.process_set(-1).is_err());

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Address, IntOut, Out, OutHandle};
 use crate::call::Call;
-use crate::objects::{Communicator, Request};
+use crate::objects::{Communicator, Request, Session};
 use parnass_mpi::Result;
 use parnass_mpi::pt2pt::BufferOwner;
 use std::sync::Arc;
@@ -57,4 +57,29 @@ pub fn comm_flush_buffer(call: &Call, comm: &Arc<Communicator>) -> Result<()> {
 /// MPI_Comm_iflush_buffer.
 pub fn comm_iflush_buffer(call: &Call, comm: &Arc<Communicator>, request: OutHandle<Request>) -> Result<()> {
     request.set(call.process().start_flush_buffer(BufferOwner::Communicator(comm))?)
+}
+
+/// MPI_Session_attach_buffer.
+pub fn session_attach_buffer(call: &Call, session: &Arc<Session>, buffer: Address, size: i64) -> Result<()> {
+    call.process().attach_buffer(BufferOwner::Session(session), buffer.user(), size as u64)
+}
+
+/// MPI_Session_detach_buffer.
+pub fn session_detach_buffer(
+    call: &Call,
+    session: &Arc<Session>,
+    buffer_addr: Out<usize>,
+    size: IntOut,
+) -> Result<()> {
+    detach(call, BufferOwner::Session(session), buffer_addr, size)
+}
+
+/// MPI_Session_flush_buffer.
+pub fn session_flush_buffer(call: &Call, session: &Arc<Session>) -> Result<()> {
+    call.process().flush_buffer(BufferOwner::Session(session))
+}
+
+/// MPI_Session_iflush_buffer.
+pub fn session_iflush_buffer(call: &Call, session: &Arc<Session>, request: OutHandle<Request>) -> Result<()> {
+    request.set(call.process().start_flush_buffer(BufferOwner::Session(session))?)
 }

@@ -6,6 +6,7 @@ use crate::state;
 use parnass_mpi::ThreadLevel;
 use parnass_mpi::errhandler::ErrhandlerKind;
 use parnass_mpi::session::{PROCESS_SETS, wanted_thread_level};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// From here on errors of the call go to the session's error handler.
 fn in_session(call: &Call, session: &Arc<Session>) {
@@ -24,7 +25,9 @@ pub fn session_init(
     super::error::check_kind(errhandler, ErrhandlerKind::Session, "session")?;
     let level = wanted_thread_level(&copy_of(info))?.unwrap_or(ThreadLevel::Single);
     let running = super::process::open_session(call, level)?;
-    session.set(Arc::new(Session::new(Errhandler::clone(errhandler), running.process.thread_level())))
+    static NUMBERS: AtomicU32 = AtomicU32::new(1);
+    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    session.set(Arc::new(Session::new(number, Errhandler::clone(errhandler), running.process.thread_level())))
 }
 
 /// MPI_Session_finalize.

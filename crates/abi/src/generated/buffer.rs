@@ -279,3 +279,138 @@ pub unsafe extern "C" fn MPI_Comm_iflush_buffer(comm: usize, request: *mut usize
 pub unsafe extern "C" fn PMPI_Comm_iflush_buffer(comm: usize, request: *mut usize) -> c_int {
     unsafe { comm_iflush_buffer(comm, request) }
 }
+
+unsafe extern "C" fn session_attach_buffer(session: usize, buffer: *mut c_void, size: c_int) -> c_int {
+    let call = Call::enter("MPI_Session_attach_buffer");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        let buffer = Address::new(buffer);
+        let size = arguments::count(i64::from(size), "size")?;
+        bodies::session_attach_buffer(&call, &session, buffer, size)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_attach_buffer(session: usize, buffer: *mut c_void, size: c_int) -> c_int {
+    unsafe { session_attach_buffer(session, buffer, size) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_attach_buffer(session: usize, buffer: *mut c_void, size: c_int) -> c_int {
+    unsafe { session_attach_buffer(session, buffer, size) }
+}
+
+unsafe extern "C" fn session_attach_buffer_c(session: usize, buffer: *mut c_void, size: i64) -> c_int {
+    let call = Call::enter("MPI_Session_attach_buffer_c");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        let buffer = Address::new(buffer);
+        let size = arguments::count(size, "size")?;
+        bodies::session_attach_buffer(&call, &session, buffer, size)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_attach_buffer_c(session: usize, buffer: *mut c_void, size: i64) -> c_int {
+    unsafe { session_attach_buffer_c(session, buffer, size) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_attach_buffer_c(session: usize, buffer: *mut c_void, size: i64) -> c_int {
+    unsafe { session_attach_buffer_c(session, buffer, size) }
+}
+
+unsafe extern "C" fn session_detach_buffer(session: usize, buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    let call = Call::enter("MPI_Session_detach_buffer");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        let buffer_addr = Out::<usize>::new(buffer_addr.cast(), "buffer_addr")?;
+        let size = IntOut::int(size, "size")?;
+        bodies::session_detach_buffer(&call, &session, buffer_addr, size)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_detach_buffer(session: usize, buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    unsafe { session_detach_buffer(session, buffer_addr, size) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_detach_buffer(session: usize, buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    unsafe { session_detach_buffer(session, buffer_addr, size) }
+}
+
+unsafe extern "C" fn session_detach_buffer_c(session: usize, buffer_addr: *mut c_void, size: *mut i64) -> c_int {
+    let call = Call::enter("MPI_Session_detach_buffer_c");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        let buffer_addr = Out::<usize>::new(buffer_addr.cast(), "buffer_addr")?;
+        let size = IntOut::large(size, "size")?;
+        bodies::session_detach_buffer(&call, &session, buffer_addr, size)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_detach_buffer_c(session: usize, buffer_addr: *mut c_void, size: *mut i64) -> c_int {
+    unsafe { session_detach_buffer_c(session, buffer_addr, size) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_detach_buffer_c(session: usize, buffer_addr: *mut c_void, size: *mut i64) -> c_int {
+    unsafe { session_detach_buffer_c(session, buffer_addr, size) }
+}
+
+unsafe extern "C" fn session_flush_buffer(session: usize) -> c_int {
+    let call = Call::enter("MPI_Session_flush_buffer");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        bodies::session_flush_buffer(&call, &session)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_flush_buffer(session: usize) -> c_int {
+    unsafe { session_flush_buffer(session) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_flush_buffer(session: usize) -> c_int {
+    unsafe { session_flush_buffer(session) }
+}
+
+unsafe extern "C" fn session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
+    let call = Call::enter("MPI_Session_iflush_buffer");
+    let result = (|| -> Result<()> { unsafe {
+        let session = handles::get::<Session>(session, "session")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::session_iflush_buffer(&call, &session, request)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
+    unsafe { session_iflush_buffer(session, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Session_iflush_buffer(session: usize, request: *mut usize) -> c_int {
+    unsafe { session_iflush_buffer(session, request) }
+}

@@ -118,6 +118,7 @@ pub(super) async fn agree_across(bridge: Option<&Channel>, inside: &Channel, lea
 impl Communicator {
     /// A communicator with the error handler of `self`, and a context once [`Communicator::set_context`] gives it one.
     pub(super) fn child(&self, process: &Process, group: Group, role: Role) -> Communicator {
+        let group = group.within_session(self.group.session());
         let child = Communicator::new(None, role, process.me(), group, None, &self.ids);
         child.set_errhandler(self.errhandler());
         child

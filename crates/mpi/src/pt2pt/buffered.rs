@@ -1,7 +1,7 @@
 //! Buffered sends and the buffers that the program gives for them (MPI 5.0, section 3.6).
 //!
-//! A buffer belongs to a communicator, or to the whole process; a send takes the one of its communicator if
-//! there is one. Each message that is not on its way yet takes its length and [`OVERHEAD_BYTES`] from the
+//! A buffer belongs to a communicator, to a session, or to the whole process; a send takes the one of its communicator if
+//! there is one, else that of the session that the communicator comes from, or that of the process. Each message that is not on its way yet takes its length and [`OVERHEAD_BYTES`] from the
 //! buffer's account, whether or not the library had to store it there.
 
 use crate::comm::{Communicator, Plane};
@@ -13,6 +13,7 @@ use crate::pt2pt::staging::Staging;
 use crate::pt2pt::transfer::{Started, match_bits};
 use crate::request::Request;
 use crate::request::slots::SlotName;
+use crate::session::Session;
 use parnass_base::UserAddress;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,12 +29,21 @@ pub const AUTOMATIC: usize = 2;
 pub enum BufferOwner<'a> {
     Process,
     Communicator(&'a Arc<Communicator>),
+    Session(&'a Session),
+}
+
+/// [`BufferOwner`] as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Owner {
+    Process,
+    Context(u32),
+    Session(u32),
 }
 
 /// The buffers of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    accounts: Mutex<HashMap<Option<u32>, Arc<BufferAccount>>>,
+    accounts: Mutex<HashMap<Owner, Arc<BufferAccount>>>,
 }
 
 /// One attached buffer and what is stored there.
@@ -142,10 +152,13 @@ fn does_not_fit(length: u64, used: u64, messages: usize, size: u64) -> Error {
 }
 
 impl Buffers {
-    fn key(owner: BufferOwner<'_>) -> Option<u32> {
+    fn key(owner: BufferOwner<'_>) -> Owner {
         match owner {
-            BufferOwner::Process => None,
-            BufferOwner::Communicator(communicator) => Some(communicator.context(Plane::PointToPoint)),
+            BufferOwner::Process => Owner::Process,
+            BufferOwner::Communicator(communicator) => {
+                Owner::Context(communicator.context(Plane::PointToPoint))
+            }
+            BufferOwner::Session(session) => Owner::Session(session.number()),
         }
     }
 
@@ -155,11 +168,15 @@ impl Buffers {
 
     fn account_for(&self, communicator: &Communicator) -> Result<Arc<BufferAccount>> {
         let accounts = lock(&self.accounts);
-        let own = accounts.get(&Some(communicator.context(Plane::PointToPoint)));
-        own.or_else(|| accounts.get(&None)).cloned().ok_or_else(|| {
+        let own = accounts.get(&Owner::Context(communicator.context(Plane::PointToPoint)));
+        let common = match communicator.group().session() {
+            0 => Owner::Process,
+            session => Owner::Session(session),
+        };
+        own.or_else(|| accounts.get(&common)).cloned().ok_or_else(|| {
             Error::new(
                 MPI_ERR_BUFFER,
-                "no buffer is attached, so that nothing can be sent in buffered mode; call MPI_Buffer_attach or MPI_Comm_attach_buffer first",
+                "no buffer is attached, so that nothing can be sent in buffered mode; call MPI_Buffer_attach (MPI_Session_attach_buffer for what comes from a session) or MPI_Comm_attach_buffer first",
             )
         })
     }
@@ -189,7 +206,11 @@ impl Process {
         let mut accounts = lock(&self.buffers.accounts);
         let key = Buffers::key(owner);
         if let Some(attached) = accounts.get(&key) {
-            let whose = if key.is_none() { "the process" } else { "the communicator" };
+            let whose = match key {
+                Owner::Process => "the process",
+                Owner::Context(_) => "the communicator",
+                Owner::Session(_) => "the session",
+            };
             return Err(Error::new(
                 MPI_ERR_BUFFER,
                 format!(
@@ -229,7 +250,7 @@ impl Process {
     /// MPI_Buffer_iflush, MPI_Comm_iflush_buffer.
     pub fn start_flush_buffer(&self, owner: BufferOwner<'_>) -> Result<Arc<Request>> {
         let communicator = match owner {
-            BufferOwner::Process => None,
+            BufferOwner::Process | BufferOwner::Session(_) => None,
             BufferOwner::Communicator(communicator) => Some(communicator),
         };
         Ok(match self.buffers.get(owner) {
