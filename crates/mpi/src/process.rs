@@ -280,7 +280,7 @@ impl Process {
     pub fn finalize(&self) -> Result<()> {
         self.wait_until(None, || self.release_orphans().then_some(()));
         self.buffers.flush_all(self);
-        self.wait_until(None, || (self.activities.len() == 0).then_some(()));
+        self.wait_until(None, || (self.activities.is_empty()).then_some(()));
         self.synchronise()?;
         self.finalized.store(true, Ordering::Release);
         self.settings.launcher.finalized();

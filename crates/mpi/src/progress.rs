@@ -67,6 +67,8 @@ impl Composite {
 pub(crate) struct Activities {
     table: Mutex<Table>,
     any_ready: AtomicBool,
+    /// How many are under way.
+    live: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +122,7 @@ impl Activities {
     }
 
     fn insert(&self, composite: Arc<Composite>) -> u32 {
+        self.live.fetch_add(1, Ordering::Relaxed);
         let mut table = lock(&self.table);
         if let Some(index) = table.free.pop() {
             table.activities[index as usize] = Some(composite);
@@ -130,6 +133,7 @@ impl Activities {
     }
 
     fn remove(&self, index: u32) {
+        self.live.fetch_sub(1, Ordering::Relaxed);
         let mut table = lock(&self.table);
         table.activities[index as usize] = None;
         table.free.push(index);
@@ -149,10 +153,10 @@ impl Activities {
         }
     }
 
-    /// How many activities are under way.
-    pub(crate) fn len(&self) -> usize {
-        let table = lock(&self.table);
-        table.activities.len() - table.free.len()
+    /// Whether none is under way.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live.load(Ordering::Relaxed) == 0
     }
 }
 

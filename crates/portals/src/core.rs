@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Messages taken in per hold of the lock.
-const BATCH: usize = 16;
+pub const BATCH: usize = 16;
 /// Tries for a lock before sleeping.
 const LOCK_SPINS: u32 = 200;
 /// Polls between two looks at the NICs of peers that this process waits for.
@@ -43,10 +43,10 @@ pub struct Core {
     /// How much that is, by target.
     delayed_by_target: Vec<AtomicU32>,
     /// How much that is.
-    delayed_count: AtomicU32,
+    pub delayed_count: AtomicU32,
     /// Events that will come from each target: ends of direct puts, and acks.
     outstanding: Vec<AtomicU32>,
-    outstanding_count: AtomicU32,
+    pub outstanding_count: AtomicU32,
     /// Threads inside `wait`.
     waiters: AtomicU32,
     pub stopping: AtomicBool,
@@ -287,7 +287,7 @@ impl Core {
     }
 
     #[inline]
-    fn post(&self, nic: &Nic, source: u32, entry: &MatchEntry) -> Result<Appended, PortalError> {
+    pub fn post(&self, nic: &Nic, source: u32, entry: &MatchEntry) -> Result<Appended, PortalError> {
         let index = nic.slab.allocate(Purpose::Arrival);
         if index == 0 {
             return Err(PortalError::OutOfMemory(format!("{} entries are in use", nic.slab.used())));
@@ -423,7 +423,14 @@ impl Core {
 
     /// Matches one message. `false`: it must wait where it is.
     #[inline]
-    fn deliver(&self, nic: &Nic, of: u32, driver: Driver, arrival: &Arrival, outcome: &mut Outcome) -> bool {
+    pub fn deliver(
+        &self,
+        nic: &Nic,
+        of: u32,
+        driver: Driver,
+        arrival: &Arrival,
+        outcome: &mut Outcome,
+    ) -> bool {
         let index = nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain);
         if index == 0 {
             return self.keep_unexpected(nic, arrival);
@@ -783,12 +790,12 @@ pub const PLAIN_PORTAL: u32 = 0;
 
 /// Whether an entry is one for plain messages: use once, put only, truncating.
 #[inline(always)]
-fn is_plain(entry: &Entry) -> bool {
+pub fn is_plain(entry: &Entry) -> bool {
     entry.detail.get() == PLAIN_PORTAL
 }
 
 #[inline(always)]
-fn pattern_of(entry: &MatchEntry) -> Pattern {
+pub fn pattern_of(entry: &MatchEntry) -> Pattern {
     Pattern {
         source: entry.source.map_or(ANY, |source| source.0),
         match_bits: entry.match_bits,

@@ -206,6 +206,14 @@ impl Interface {
         self.core.append(list, entry)
     }
 
+    /// The short way of a process that has nothing else to do than to receive: a message that is there, or comes while
+    /// this process may spin, is placed in the memory of `entry` without posting it. As `append`, if it came; `None`, and
+    /// nothing is left behind, if it did not, or if other work waits to be done: then append. Not for several threads.
+    #[inline]
+    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Appended> {
+        self.core.receive_soon(entry)
+    }
+
     /// Takes an entry back that has not matched. `false`: too late, its event has come or will come.
     pub fn unlink(&self, handle: EntryHandle) -> bool {
         self.core.unlink(handle)

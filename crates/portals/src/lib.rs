@@ -8,6 +8,7 @@ mod index;
 mod interface;
 mod message;
 mod nic;
+mod receive_soon;
 mod record;
 mod slab;
 pub mod target;

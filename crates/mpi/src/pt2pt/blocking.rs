@@ -154,7 +154,12 @@ impl Process {
     ) -> Result<Status> {
         let name = self.slots.borrow(1);
         let entry = criteria.entry(bytes.address, bytes.length, name.user());
-        match self.nic().append(List::Priority, &entry) {
+        let soon = if self.slots.is_concurrent() || !self.activities.is_empty() {
+            None
+        } else {
+            self.nic().receive_soon(&entry)
+        };
+        match soon.map_or_else(|| self.nic().append(List::Priority, &entry), Ok) {
             Ok(Appended::Complete(event)) => {
                 self.slots.untouched(name);
                 tell(&Completion::from(&event))
