@@ -75,6 +75,9 @@ pub struct Process {
     scratch: Memory,
     next: usize,
     outstanding: usize,
+    /// Which processes are certain to have started, as far as this one can know; and what it will know after its wait.
+    heard: u64,
+    hearing: u64,
     /// What is under way: the span, and whether it is being written.
     busy: Vec<(Span, bool)>,
 }
@@ -93,6 +96,8 @@ impl Process {
             scratch,
             next: 0,
             outstanding: 0,
+            heard: 0,
+            hearing: 0,
             busy: Vec::new(),
         }
     }
@@ -162,6 +167,7 @@ struct Sent {
     span: Span,
     /// Taken out of the source already when it was started.
     copied: Option<Vec<u8>>,
+    heard: u64,
 }
 
 #[derive(Default)]
@@ -171,14 +177,15 @@ struct Channel {
 }
 
 /// Runs everything. `sizes` are the group sizes; the processes of the second group follow those of the first.
-/// With `synchronous` no send completes before it is matched, which brings every possible deadlock out.
+/// With `synchronous` no send completes before it is matched, which brings every possible deadlock out. Returns, for each
+/// process, the set of those that must have started before it ended.
 pub fn run(
     processes: &mut [Process],
     sizes: [usize; 2],
     synchronous: bool,
     random: &mut Random,
     operator: &dyn Fn(&[u8], &mut [u8]),
-) {
+) -> Vec<u64> {
     let mut channels: BTreeMap<(usize, usize), Channel> = BTreeMap::new();
     let number = |me: usize, peer: Peer| {
         let first_group = me < sizes[0];
@@ -194,6 +201,10 @@ pub fn run(
             }
         }
     };
+    assert!(processes.len() <= 64, "sets of processes are kept in 64 bits");
+    for (me, process) in processes.iter_mut().enumerate() {
+        process.heard = 1 << me;
+    }
     let mut ready: Vec<(usize, usize)> = Vec::new();
     let mut runnable: Vec<usize> = (0..processes.len()).collect();
     loop {
@@ -217,10 +228,12 @@ pub fn run(
                         continue;
                     }
                     process.busy.clear();
+                    process.heard |= process.hearing;
                 }
                 Step::Send { to, data } => {
                     process.check_free(data, false);
                     process.busy.push((data, false));
+                    let heard = process.heard;
                     let copied = (!synchronous && random.coin()).then(|| process.get(data));
                     if copied.is_none() {
                         process.outstanding += 1;
@@ -228,7 +241,7 @@ pub fn run(
                     let key = (me, number(me, to));
                     assert_ne!(key.0, key.1, "a message to itself");
                     let channel = channels.entry(key).or_default();
-                    channel.sent.push_back(Sent { span: data, copied });
+                    channel.sent.push_back(Sent { span: data, copied, heard });
                     if channel.sent.len() <= channel.awaited.len() {
                         ready.push(key);
                     }
@@ -265,6 +278,7 @@ pub fn run(
             let channel = channels.get_mut(&(source, target)).expect("it is ready");
             let sent = channel.sent.pop_front().expect("it is ready");
             let place = channel.awaited.pop_front().expect("it is ready");
+            processes[target].hearing |= sent.heard;
             let waits = sent.copied.is_none();
             let data = sent.copied.unwrap_or_else(|| processes[source].get(sent.span));
             let expected = place.count * processes[target].element(place.kind).size;
@@ -293,4 +307,5 @@ pub fn run(
         assert!(channel.sent.is_empty(), "an unmatched message from {source} to {target}");
         assert!(channel.awaited.is_empty(), "an unmatched receive from {source} at {target}");
     }
+    processes.iter().map(|process| process.heard).collect()
 }
