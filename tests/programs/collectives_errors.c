@@ -109,9 +109,23 @@ static void insignificant(void)
     SUCCEEDS(MPI_Bcast(NULL, 0, MPI_INT, 0, MPI_COMM_WORLD));
 }
 
+/* Counts so different that the ranks go different ways: the rank that hears of it first ends the job, and nobody waits for ever. */
+static void fatal(int careless)
+{
+    if (check_rank != careless)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    int count = check_rank == 0 ? 1 : 100000;
+    int *in = calloc((size_t)count, sizeof *in), *out = calloc((size_t)count, sizeof *out);
+    MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    sleep(30);
+    CHECK(0, "the job should have ended");
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
+    if (argc > 1)
+        fatal(atoi(argv[1]));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     /* Errors that belong to no communicator go here. */
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

@@ -5,6 +5,7 @@ use super::call::Call;
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_TRUNCATE};
 use crate::datatype::{Buffer, Datatype};
+use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
@@ -45,6 +46,12 @@ impl<'a> Parts<'a> {
             Peer::Local(rank) => self.communicator.group().process(rank as i32),
             Peer::Remote(rank) => self.communicator.peer(rank as i32),
         }
+    }
+
+    /// Whether an error ends the job.
+    #[cold]
+    fn is_fatal(&self) -> bool {
+        matches!(self.communicator.errhandler(), Errhandler::Fatal | Errhandler::Abort)
     }
 
     /// The datatype of a span; `None` for bytes.
@@ -111,7 +118,8 @@ pub(super) struct Execution {
     next: usize,
     match_bits: u64,
     scratch: UserAddress,
-    /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting.
+    /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
+    /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
 }
 
@@ -137,7 +145,7 @@ impl Execution {
             let result = match *step {
                 Step::Wait => {
                     if !self.collect(process) {
-                        return false;
+                        return self.error.is_some() && parts.is_fatal();
                     }
                     Ok(())
                 }
@@ -148,6 +156,9 @@ impl Execution {
             };
             if let Err(error) = result {
                 self.note(error);
+            }
+            if self.error.is_some() && parts.is_fatal() {
+                return true;
             }
             self.next += 1;
         }
@@ -164,7 +175,9 @@ impl Execution {
 
     /// How it went.
     pub(super) fn finish(self, communicator: &Communicator) -> Result<()> {
-        communicator.collective_cache().give_back(self.work);
+        if self.work.in_flight.is_empty() {
+            communicator.collective_cache().give_back(self.work);
+        }
         match self.error {
             None => Ok(()),
             Some(error) => Err(error),
