@@ -12,6 +12,16 @@ const ALIASES: [(&str, &str); 3] = [("mpirun", "mpiexec"), ("mpic++", "mpicxx"),
 /// What cargo calls the MPI library, and what programs ask the loader for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
 
+/// For pkg-config, which knows where this file lies.
+const PACKAGE: &str = "\
+prefix=${pcfiledir}/../..
+Name: Parnass
+Description: MPI library with the MPI 5.0 standard ABI
+Version: VERSION
+Cflags: -I${prefix}/include
+Libs: -L${prefix}/lib -Wl,-rpath,${prefix}/lib -lmpi_abi
+";
+
 /// Builds with `profile` and installs `bin/`, `lib/` and `include/` below `prefix`.
 ///
 /// A running program or library is never written over: each file is placed beside its old one and renamed.
@@ -33,6 +43,9 @@ pub fn run(root: &Path, prefix: &Path, profile: &str) -> anyhow::Result<()> {
         let header = header?;
         install(&header.path(), &include.join(header.file_name()))?;
     }
+    let package = lib.join("pkgconfig");
+    std::fs::create_dir_all(&package)?;
+    std::fs::write(package.join("parnass.pc"), PACKAGE.replace("VERSION", env!("CARGO_PKG_VERSION")))?;
     println!("installed in {}", prefix.display());
     Ok(())
 }

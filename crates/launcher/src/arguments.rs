@@ -209,10 +209,11 @@ pub fn help() -> String {
     for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
         let names: Vec<String> = option.names.iter().map(|name| dashed(name)).collect();
         let left = format!("{} {}", names.join(", "), option.values.join(" "));
-        let _ = writeln!(text, "  {left:<40} {}", option.help);
+        let left = if left.len() > 38 { format!("{left}\n  {:38}", "") } else { format!("{left:<38}") };
+        let _ = writeln!(text, "  {left} {}", option.help);
     }
     text.push_str(
-        "\nOne dash or two are the same, and --name=value is --name value.\n\
+        "\nA part is what stands between colons. One dash or two are the same, and --name=value is --name value.\n\
          Standard input goes to rank 0. The exit code is that of the first rank that fails, 128 + N if it was\n\
          killed by signal N, or the code given to MPI_Abort. Interrupt twice (Ctrl-C) to kill the job at once.\n\
          `parnass info` tells what this installation can do.\n",

@@ -19,17 +19,22 @@ pub fn adopt_orphans() {
 pub enum Reaped {
     /// This child has ended so.
     Ended(Pid, ExitStatus),
+    /// This child was stopped, by this signal.
+    Stopped(Pid, i32),
     /// Children are left, but none has ended since.
     Running,
     /// There is no descendant.
     None,
 }
 
-/// Takes the end of one child, an adopted one too.
+/// Takes the end of one child, an adopted one too, or that it was stopped.
 pub fn reap() -> Reaped {
     loop {
-        match wait(WaitOptions::NOHANG) {
+        match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((pid, status))) => {
+                if let Some(signal) = status.stopping_signal() {
+                    return Reaped::Stopped(pid, signal);
+                }
                 return Reaped::Ended(pid, ExitStatus::from_raw(status.as_raw()));
             }
             Ok(None) => return Reaped::Running,
@@ -83,7 +88,7 @@ pub fn kill_all() {
         signal(Signal::KILL);
         loop {
             match reap() {
-                Reaped::Ended(..) => {}
+                Reaped::Ended(..) | Reaped::Stopped(..) => {}
                 Reaped::Running => break,
                 Reaped::None => return,
             }

@@ -292,12 +292,29 @@ impl Guardian {
                         self.ended(rank, status);
                     }
                 }
+                Reaped::Stopped(process, signal) => {
+                    if let Some(&rank) = self.by_process.get(&process.as_raw_nonzero().get()) {
+                        self.stopped(rank, signal);
+                    }
+                }
                 Reaped::Running => return,
                 Reaped::None => {
                     self.children_left = self.started < self.ranks.len() && !self.is_ending();
                     return;
                 }
             }
+        }
+    }
+
+    /// A rank that reaches for the terminal is stopped by the kernel, and would be waited for without a word.
+    fn stopped(&mut self, rank: usize, signal: i32) {
+        if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
+            let name = self.name(rank);
+            let signal = report::signal_name(signal).0;
+            self.say(&format!(
+                "{name} was stopped by {signal}: it uses the terminal, which is mpiexec's; interrupt, and let it \
+                 use standard input instead"
+            ));
         }
     }
 
@@ -442,6 +459,9 @@ impl Guardian {
                 }
                 _ => kill_process_group(process, signal),
             };
+            if deadly {
+                let _ = kill_process_group(process, Signal::CONT); // A stopped process does not end.
+            }
         }
         if deadly && self.started < self.ranks.len() {
             self.end_by(number);

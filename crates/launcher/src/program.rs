@@ -92,6 +92,8 @@ fn check(file: &Path) -> Result<(), Problem> {
         Ok(_) if access(file, Access::EXEC_OK).is_err() => {
             let advice = match file.extension().and_then(OsStr::to_str) {
                 Some("py") => format!("start it as: python3 {shown}"),
+                Some("c") => format!("compile it: mpicc {shown} -o NAME"),
+                Some("cc" | "cpp" | "cxx") => format!("compile it: mpicxx {shown} -o NAME"),
                 Some("sh") => format!("start it as: sh {shown}"),
                 _ => format!("if it is a program: chmod +x {shown}"),
             };

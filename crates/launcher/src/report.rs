@@ -21,6 +21,8 @@ pub fn signal_name(number: i32) -> (String, &'static str) {
         13 => ("SIGPIPE", "its output was closed"),
         14 => ("SIGALRM", "alarm"),
         15 => ("SIGTERM", "terminated"),
+        21 => ("SIGTTIN", "reads the terminal"),
+        22 => ("SIGTTOU", "writes to the terminal"),
         24 => ("SIGXCPU", "limit of processor time"),
         25 => ("SIGXFSZ", "limit of file size"),
         31 => ("SIGSYS", "forbidden system call"),
