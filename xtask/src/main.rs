@@ -36,6 +36,12 @@ enum Command {
     Demo,
     /// Run every check: format, lints, unit, property and loom tests, multi-process programs, real clients
     Test(test::Options),
+    /// Compare with the other MPI libraries, which are fetched from the Python package index
+    Bench {
+        /// Options for benches/run.py, such as `--peers mpich --rounds 1 --only pingpong`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// Build a release and install it: bin/, lib/, include/
     Dist {
         /// Where to install; target/prefix in the workspace, if not given
@@ -55,6 +61,7 @@ fn main() -> std::process::ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Demo => demo::run(&root),
         Command::Test(options) => test::run(&root, &options),
+        Command::Bench { options } => bench(&root, &options),
         Command::Dist { prefix, profile } => {
             dist::run(&root, &prefix.unwrap_or_else(|| root.join("target/prefix")), &profile)
         }
@@ -66,4 +73,16 @@ fn main() -> std::process::ExitCode {
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+/// Installs a release and runs the yardsticks on it and on the peers.
+fn bench(root: &Path, options: &[String]) -> anyhow::Result<()> {
+    let prefix = root.join("target/prefix");
+    dist::run(root, &prefix, "release")?;
+    let mut command = std::process::Command::new("python3");
+    command.arg(root.join("benches/run.py")).arg("--ours").arg(&prefix);
+    command.arg("--work").arg(root.join("target/bench")).args(options);
+    let status = command.status()?;
+    anyhow::ensure!(status.success(), "benches/run.py: {status}");
+    Ok(())
 }
