@@ -1,4 +1,4 @@
-//! Process topologies (MPI 5.0, chapter 8): so far the shapes of grids.
+//! The shapes of grids (MPI 5.0, section 8.5.2). Communicators with a topology: [`crate::comm::topology`].
 
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_DIMS};
 use crate::{Error, Result};

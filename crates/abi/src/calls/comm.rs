@@ -276,11 +276,3 @@ pub fn intercomm_merge(
 ) -> Result<()> {
     newintracomm.set(intercomm.merge(call.process(), high)?)
 }
-
-/// MPI_Topo_test.
-pub fn topo_test(_call: &Call, comm: &Arc<Communicator>, status: Out<i32>) -> Result<()> {
-    // No communicator has a topology yet: the procedures that attach one are not implemented.
-    let _ = comm;
-    status.set(MPI_UNDEFINED);
-    Ok(())
-}

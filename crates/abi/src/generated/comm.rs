@@ -618,26 +618,3 @@ pub unsafe extern "C" fn MPI_Intercomm_merge(intercomm: usize, high: c_int, newi
 pub unsafe extern "C" fn PMPI_Intercomm_merge(intercomm: usize, high: c_int, newintracomm: *mut usize) -> c_int {
     unsafe { intercomm_merge(intercomm, high, newintracomm) }
 }
-
-unsafe extern "C" fn topo_test(comm: usize, status: *mut c_int) -> c_int {
-    let handler = comm;
-    let call = Call::enter("MPI_Topo_test");
-    let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
-        let status = Out::<i32>::new(status, "status")?;
-        bodies::topo_test(&call, &comm, status)
-    } })();
-    match result {
-        Ok(()) => MPI_SUCCESS,
-        Err(error) => call.fail_on(handler, error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Topo_test(comm: usize, status: *mut c_int) -> c_int {
-    unsafe { topo_test(comm, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Topo_test(comm: usize, status: *mut c_int) -> c_int {
-    unsafe { topo_test(comm, status) }
-}

@@ -10,6 +10,201 @@ use parnass_mpi::Result;
 use parnass_mpi::constants::*;
 use std::ffi::{c_char, c_int, c_void};
 
+unsafe extern "C" fn cart_coords(comm: usize, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_coords");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let maxdims = arguments::count(i64::from(maxdims), "maxdims")?;
+        let mut coords = OutSlice::new(coords, maxdims, "coords")?;
+        bodies::cart_coords(&call, &comm, rank, maxdims, &mut coords)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_coords(comm: usize, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int {
+    unsafe { cart_coords(comm, rank, maxdims, coords) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_coords(comm: usize, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int {
+    unsafe { cart_coords(comm, rank, maxdims, coords) }
+}
+
+unsafe extern "C" fn cart_create(comm_old: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut usize) -> c_int {
+    let handler = comm_old;
+    let call = Call::enter("MPI_Cart_create");
+    let result = (|| -> Result<()> { unsafe {
+        let comm_old = handles::get::<Communicator>(comm_old, "comm_old")?;
+        let ndims = arguments::count(i64::from(ndims), "ndims")?;
+        let dims = arguments::slice(dims, ndims, "dims")?;
+        let periods = arguments::slice(periods, ndims, "periods")?;
+        let comm_cart = OutHandle::<Communicator>::new(comm_cart, "comm_cart")?;
+        bodies::cart_create(&call, &comm_old, ndims, dims, periods, reorder != 0, comm_cart)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_create(comm_old: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut usize) -> c_int {
+    unsafe { cart_create(comm_old, ndims, dims, periods, reorder, comm_cart) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_create(comm_old: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut usize) -> c_int {
+    unsafe { cart_create(comm_old, ndims, dims, periods, reorder, comm_cart) }
+}
+
+unsafe extern "C" fn cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_get");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let maxdims = arguments::count(i64::from(maxdims), "maxdims")?;
+        let mut dims = OutSlice::new(dims, maxdims, "dims")?;
+        let mut periods = OutSlice::new(periods, maxdims, "periods")?;
+        let mut coords = OutSlice::new(coords, maxdims, "coords")?;
+        bodies::cart_get(&call, &comm, maxdims, &mut dims, &mut periods, &mut coords)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int) -> c_int {
+    unsafe { cart_get(comm, maxdims, dims, periods, coords) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int) -> c_int {
+    unsafe { cart_get(comm, maxdims, dims, periods, coords) }
+}
+
+unsafe extern "C" fn cart_map(comm: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_map");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let ndims = arguments::count(i64::from(ndims), "ndims")?;
+        let dims = arguments::slice(dims, ndims, "dims")?;
+        let periods = arguments::slice(periods, ndims, "periods")?;
+        let newrank = Out::<i32>::new(newrank, "newrank")?;
+        bodies::cart_map(&call, &comm, ndims, dims, periods, newrank)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_map(comm: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) -> c_int {
+    unsafe { cart_map(comm, ndims, dims, periods, newrank) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_map(comm: usize, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) -> c_int {
+    unsafe { cart_map(comm, ndims, dims, periods, newrank) }
+}
+
+unsafe extern "C" fn cart_rank(comm: usize, coords: *const c_int, rank: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_rank");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let rank = Out::<i32>::new(rank, "rank")?;
+        bodies::cart_rank(&call, &comm, IntArray::int(coords), rank)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_rank(comm: usize, coords: *const c_int, rank: *mut c_int) -> c_int {
+    unsafe { cart_rank(comm, coords, rank) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_rank(comm: usize, coords: *const c_int, rank: *mut c_int) -> c_int {
+    unsafe { cart_rank(comm, coords, rank) }
+}
+
+unsafe extern "C" fn cart_shift(comm: usize, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_shift");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let rank_source = Out::<i32>::new(rank_source, "rank_source")?;
+        let rank_dest = Out::<i32>::new(rank_dest, "rank_dest")?;
+        bodies::cart_shift(&call, &comm, direction, disp, rank_source, rank_dest)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_shift(comm: usize, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int {
+    unsafe { cart_shift(comm, direction, disp, rank_source, rank_dest) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_shift(comm: usize, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int {
+    unsafe { cart_shift(comm, direction, disp, rank_source, rank_dest) }
+}
+
+unsafe extern "C" fn cart_sub(comm: usize, remain_dims: *const c_int, newcomm: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cart_sub");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let newcomm = OutHandle::<Communicator>::new(newcomm, "newcomm")?;
+        bodies::cart_sub(&call, &comm, IntArray::int(remain_dims), newcomm)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cart_sub(comm: usize, remain_dims: *const c_int, newcomm: *mut usize) -> c_int {
+    unsafe { cart_sub(comm, remain_dims, newcomm) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cart_sub(comm: usize, remain_dims: *const c_int, newcomm: *mut usize) -> c_int {
+    unsafe { cart_sub(comm, remain_dims, newcomm) }
+}
+
+unsafe extern "C" fn cartdim_get(comm: usize, ndims: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Cartdim_get");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let ndims = Out::<i32>::new(ndims, "ndims")?;
+        bodies::cartdim_get(&call, &comm, ndims)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Cartdim_get(comm: usize, ndims: *mut c_int) -> c_int {
+    unsafe { cartdim_get(comm, ndims) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Cartdim_get(comm: usize, ndims: *mut c_int) -> c_int {
+    unsafe { cartdim_get(comm, ndims) }
+}
+
 unsafe extern "C" fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     let call = Call::enter("MPI_Dims_create");
     let result = (|| -> Result<()> { unsafe {
@@ -30,4 +225,280 @@ pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     unsafe { dims_create(nnodes, ndims, dims) }
+}
+
+unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    let handler = comm_old;
+    let call = Call::enter("MPI_Dist_graph_create");
+    let result = (|| -> Result<()> { unsafe {
+        let comm_old = handles::get::<Communicator>(comm_old, "comm_old")?;
+        let n = arguments::count(i64::from(n), "n")?;
+        let sources = arguments::slice(sources, n, "sources")?;
+        let degrees = arguments::slice(degrees, n, "degrees")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
+        bodies::dist_graph_create(&call, &comm_old, n, sources, degrees, IntArray::int(destinations), weights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Dist_graph_create(comm_old: usize, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    unsafe { dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Dist_graph_create(comm_old: usize, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    unsafe { dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph) }
+}
+
+unsafe extern "C" fn dist_graph_create_adjacent(comm_old: usize, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    let handler = comm_old;
+    let call = Call::enter("MPI_Dist_graph_create_adjacent");
+    let result = (|| -> Result<()> { unsafe {
+        let comm_old = handles::get::<Communicator>(comm_old, "comm_old")?;
+        let indegree = arguments::count(i64::from(indegree), "indegree")?;
+        let sources = arguments::slice(sources, indegree, "sources")?;
+        let outdegree = arguments::count(i64::from(outdegree), "outdegree")?;
+        let destinations = arguments::slice(destinations, outdegree, "destinations")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
+        bodies::dist_graph_create_adjacent(&call, &comm_old, indegree, sources, sourceweights.cast::<c_void>(), outdegree, destinations, destweights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Dist_graph_create_adjacent(comm_old: usize, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    unsafe { dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Dist_graph_create_adjacent(comm_old: usize, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: usize, reorder: c_int, comm_dist_graph: *mut usize) -> c_int {
+    unsafe { dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph) }
+}
+
+unsafe extern "C" fn dist_graph_neighbors(comm: usize, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Dist_graph_neighbors");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let maxindegree = arguments::count(i64::from(maxindegree), "maxindegree")?;
+        let mut sources = OutSlice::new(sources, maxindegree, "sources")?;
+        let maxoutdegree = arguments::count(i64::from(maxoutdegree), "maxoutdegree")?;
+        let mut destinations = OutSlice::new(destinations, maxoutdegree, "destinations")?;
+        bodies::dist_graph_neighbors(&call, &comm, maxindegree, &mut sources, sourceweights.cast::<c_void>(), maxoutdegree, &mut destinations, destweights.cast::<c_void>())
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Dist_graph_neighbors(comm: usize, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int) -> c_int {
+    unsafe { dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Dist_graph_neighbors(comm: usize, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int) -> c_int {
+    unsafe { dist_graph_neighbors(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights) }
+}
+
+unsafe extern "C" fn dist_graph_neighbors_count(comm: usize, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Dist_graph_neighbors_count");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let indegree = Out::<i32>::new(indegree, "indegree")?;
+        let outdegree = Out::<i32>::new(outdegree, "outdegree")?;
+        let weighted = Out::<bool>::new(weighted, "weighted")?;
+        bodies::dist_graph_neighbors_count(&call, &comm, indegree, outdegree, weighted)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Dist_graph_neighbors_count(comm: usize, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int) -> c_int {
+    unsafe { dist_graph_neighbors_count(comm, indegree, outdegree, weighted) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Dist_graph_neighbors_count(comm: usize, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int) -> c_int {
+    unsafe { dist_graph_neighbors_count(comm, indegree, outdegree, weighted) }
+}
+
+unsafe extern "C" fn graph_create(comm_old: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut usize) -> c_int {
+    let handler = comm_old;
+    let call = Call::enter("MPI_Graph_create");
+    let result = (|| -> Result<()> { unsafe {
+        let comm_old = handles::get::<Communicator>(comm_old, "comm_old")?;
+        let nnodes = arguments::count(i64::from(nnodes), "nnodes")?;
+        let indx = arguments::slice(indx, nnodes, "indx")?;
+        let comm_graph = OutHandle::<Communicator>::new(comm_graph, "comm_graph")?;
+        bodies::graph_create(&call, &comm_old, nnodes, indx, IntArray::int(edges), reorder != 0, comm_graph)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graph_create(comm_old: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut usize) -> c_int {
+    unsafe { graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graph_create(comm_old: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut usize) -> c_int {
+    unsafe { graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph) }
+}
+
+unsafe extern "C" fn graph_get(comm: usize, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Graph_get");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let maxindex = arguments::count(i64::from(maxindex), "maxindex")?;
+        let maxedges = arguments::count(i64::from(maxedges), "maxedges")?;
+        let mut indx = OutSlice::new(indx, maxindex, "indx")?;
+        let mut edges = OutSlice::new(edges, maxedges, "edges")?;
+        bodies::graph_get(&call, &comm, maxindex, maxedges, &mut indx, &mut edges)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graph_get(comm: usize, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int) -> c_int {
+    unsafe { graph_get(comm, maxindex, maxedges, indx, edges) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graph_get(comm: usize, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int) -> c_int {
+    unsafe { graph_get(comm, maxindex, maxedges, indx, edges) }
+}
+
+unsafe extern "C" fn graph_map(comm: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Graph_map");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let nnodes = arguments::count(i64::from(nnodes), "nnodes")?;
+        let indx = arguments::slice(indx, nnodes, "indx")?;
+        let newrank = Out::<i32>::new(newrank, "newrank")?;
+        bodies::graph_map(&call, &comm, nnodes, indx, IntArray::int(edges), newrank)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graph_map(comm: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int) -> c_int {
+    unsafe { graph_map(comm, nnodes, indx, edges, newrank) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graph_map(comm: usize, nnodes: c_int, indx: *const c_int, edges: *const c_int, newrank: *mut c_int) -> c_int {
+    unsafe { graph_map(comm, nnodes, indx, edges, newrank) }
+}
+
+unsafe extern "C" fn graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Graph_neighbors");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let maxneighbors = arguments::count(i64::from(maxneighbors), "maxneighbors")?;
+        let mut neighbors = OutSlice::new(neighbors, maxneighbors, "neighbors")?;
+        bodies::graph_neighbors(&call, &comm, rank, maxneighbors, &mut neighbors)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int {
+    unsafe { graph_neighbors(comm, rank, maxneighbors, neighbors) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int {
+    unsafe { graph_neighbors(comm, rank, maxneighbors, neighbors) }
+}
+
+unsafe extern "C" fn graph_neighbors_count(comm: usize, rank: c_int, nneighbors: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Graph_neighbors_count");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let nneighbors = Out::<i32>::new(nneighbors, "nneighbors")?;
+        bodies::graph_neighbors_count(&call, &comm, rank, nneighbors)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graph_neighbors_count(comm: usize, rank: c_int, nneighbors: *mut c_int) -> c_int {
+    unsafe { graph_neighbors_count(comm, rank, nneighbors) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graph_neighbors_count(comm: usize, rank: c_int, nneighbors: *mut c_int) -> c_int {
+    unsafe { graph_neighbors_count(comm, rank, nneighbors) }
+}
+
+unsafe extern "C" fn graphdims_get(comm: usize, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Graphdims_get");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let nnodes = Out::<i32>::new(nnodes, "nnodes")?;
+        let nedges = Out::<i32>::new(nedges, "nedges")?;
+        bodies::graphdims_get(&call, &comm, nnodes, nedges)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Graphdims_get(comm: usize, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    unsafe { graphdims_get(comm, nnodes, nedges) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Graphdims_get(comm: usize, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    unsafe { graphdims_get(comm, nnodes, nedges) }
+}
+
+unsafe extern "C" fn topo_test(comm: usize, status: *mut c_int) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Topo_test");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let status = Out::<i32>::new(status, "status")?;
+        bodies::topo_test(&call, &comm, status)
+    } })();
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Topo_test(comm: usize, status: *mut c_int) -> c_int {
+    unsafe { topo_test(comm, status) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Topo_test(comm: usize, status: *mut c_int) -> c_int {
+    unsafe { topo_test(comm, status) }
 }

@@ -154,6 +154,9 @@ impl Communicator {
         }
         let duplicate =
             Arc::new(self.child(process, self.group.clone(), Role::Ordinary).with(attributes, &hints));
+        if let Some(topology) = self.topology.get() {
+            duplicate.set_topology(topology.clone());
+        }
         let channel = Channel::all(process, self);
         let target = duplicate.clone();
         let request = start(process, self, async move {

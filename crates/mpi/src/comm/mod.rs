@@ -5,6 +5,7 @@ mod create;
 mod exchange;
 mod inter;
 mod split;
+pub mod topology;
 
 pub use context::{Allocated, Context, ContextIds, Plane};
 
@@ -17,7 +18,8 @@ use crate::process::Process;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use topology::Topology;
 
 /// What sort of communicator it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,7 @@ pub struct Communicator {
     errhandler: ErrhandlerSlot,
     name: Mutex<Box<[u8]>>,
     info: Mutex<Info>,
+    topology: OnceLock<Arc<Topology>>,
     ids: Arc<ContextIds>,
 }
 
@@ -101,6 +104,7 @@ impl Communicator {
             errhandler: ErrhandlerSlot::new(Errhandler::Fatal),
             name: Mutex::new(Box::default()),
             info: Mutex::new(Info::new()),
+            topology: OnceLock::new(),
             ids: ids.clone(),
         }
     }
