@@ -74,10 +74,15 @@ impl Membership {
 ///
 /// # Errors
 /// When the environment names a launcher that is gone, that refuses (the rank is taken by another process),
-/// or that speaks another version. There is no quiet fallback: N programs that each believe to be alone
+/// or that speaks another version; or when it is of another MPI's launcher. There is no quiet fallback: N programs that each believe to be alone
 /// would be worse than an error.
 pub fn join() -> Result<Membership, Error> {
-    let Ok(job) = std::env::var(JOB_VARIABLE) else { return Ok(Membership::alone()) };
+    let Ok(job) = std::env::var(JOB_VARIABLE) else {
+        return match other_launcher(|name| std::env::var(name).ok()) {
+            Some(complaint) => Err(complaint),
+            None => Ok(Membership::alone()),
+        };
+    };
     let rank = std::env::var(RANK_VARIABLE).unwrap_or_default();
     join_as(&job, &rank)
 }
@@ -99,6 +104,21 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
         local_cpus: welcome.local_cpus,
         bound: welcome.bound,
         launcher: link,
+    })
+}
+
+/// Other launchers say in these how many ranks there are.
+const OTHER_SIZES: [(&str, &str); 2] =
+    [("PMI_SIZE", "an MPICH-like"), ("OMPI_COMM_WORLD_SIZE", "Open MPI's")];
+
+/// What to say when the environment is that of one of several ranks of another MPI's launcher.
+fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Option<Error> {
+    OTHER_SIZES.iter().find_map(|(name, whose)| {
+        let size: u32 = variable(name)?.parse().ok().filter(|size| *size > 1)?;
+        Some(Error::new(format!(
+            "this program uses Parnass, but {whose} launcher has started it ({name}={size}): its {size} processes \
+             would each be alone; start it with the mpiexec of Parnass, or unset {name} if alone is what you want"
+        )))
     })
 }
 
@@ -136,6 +156,19 @@ mod tests {
         let address = Address { name: "parnass-nobody".into(), secret: Secret::random() };
         let error = join_as(&address.to_string(), "0").unwrap_err().to_string();
         assert!(error.contains("is gone") && error.contains("unset PARNASS_JOB"), "{error}");
+    }
+
+    #[test]
+    fn ranks_of_another_launcher_are_not_quietly_alone() {
+        let of = |wanted: &'static str, value: &'static str| {
+            other_launcher(move |name| (name == wanted).then(|| value.to_owned()))
+        };
+        let complaint = of("PMI_SIZE", "4").unwrap().to_string();
+        assert!(complaint.contains("PMI_SIZE=4") && complaint.contains("mpiexec of Parnass"), "{complaint}");
+        assert!(of("OMPI_COMM_WORLD_SIZE", "2").is_some());
+        for (name, value) in [("PMI_SIZE", "1"), ("PMI_SIZE", ""), ("SLURM_NTASKS", "4")] {
+            assert!(of(name, value).is_none(), "{name}={value}");
+        }
     }
 
     #[test]
