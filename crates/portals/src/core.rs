@@ -22,7 +22,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Messages taken in per hold of the lock.
+/// Rounds of taking in before a search, against senders that never stop.
+const SEARCH_ROUNDS: u32 = 1_000;
+/// Messages of a lane taken in per hold of the lock.
 pub const BATCH: usize = 16;
 /// Tries for a lock before sleeping.
 const LOCK_SPINS: u32 = 200;
@@ -374,7 +376,10 @@ impl Core {
         let pattern = pattern_of(entry);
         let mut outcome = Outcome::default();
         self.lock(nic);
-        while self.take_in(nic, self.me, Driver::Other, &mut outcome) == BATCH {}
+        let mut rounds = 0;
+        while self.take_in(nic, self.me, Driver::Other, &mut outcome) != 0 && rounds < SEARCH_ROUNDS {
+            rounds += 1;
+        }
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         let event = (found != 0).then(|| {
             let record = nic.slab.at(found);
@@ -726,7 +731,8 @@ impl Core {
     /// Whether there is work that should not wait for the owner.
     pub fn needs_help(&self) -> bool {
         let control = &self.own().control;
-        control.unclaimed.load(Ordering::Relaxed) != 0
+        self.transport.poll(self.me)
+            || control.unclaimed.load(Ordering::Relaxed) != 0
             || control.calls.load(Ordering::Relaxed) != 0
             || self.delayed_count.load(Ordering::Relaxed) != 0
     }

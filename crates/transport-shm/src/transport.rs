@@ -241,16 +241,15 @@ impl Transport for SharedMemory {
             let lane = self.lane(peer, number);
             let first = lane.head();
             let mut position = first;
-            while taken < limit {
-                let Some(message) = lane.read(position) else { break };
-                if !accept(&message) {
-                    break;
-                }
+            while position - first < limit as u64
+                && let Some(message) = lane.read(position)
+                && accept(&message)
+            {
                 position += 1;
-                taken += 1;
             }
             if position != first {
                 lane.advance(position);
+                taken += (position - first) as usize;
             }
         }
         taken

@@ -58,8 +58,8 @@ pub trait Transport: Send + Sync {
     /// Whether a message may be waiting for `of`.
     fn poll(&self, of: u32) -> bool;
 
-    /// Takes up to `limit` messages out of the mailbox of `of`, each offered to `accept`; one that is refused
-    /// stays, and so does what follows it from the same sender. Returns how many were taken. Only one caller at a time
+    /// Takes messages out of the mailbox of `of`, up to `limit` from each of its parts (so that no sender keeps
+    /// others waiting), each offered to `accept`; one that is refused stays, and so does what follows it. Returns how many were taken. Only one caller at a time
     /// per `of`: the holder of its NIC's lock.
     fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize;
 
