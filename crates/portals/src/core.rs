@@ -292,7 +292,7 @@ impl Core {
     pub fn post(&self, nic: &Nic, source: u32, entry: &MatchEntry) -> Result<Appended, PortalError> {
         let index = nic.slab.allocate(Purpose::Arrival);
         if index == 0 {
-            return Err(PortalError::OutOfMemory(format!("{} entries are in use", nic.slab.used())));
+            return Err(PortalError::OutOfMemory(nic.slab.shortage()));
         }
         let record = nic.slab.at(index);
         record.kind.set(kind::POSTED);
@@ -307,7 +307,9 @@ impl Core {
         record.order.set(nic.next_order());
         if !nic.posted.add(&nic.slab, &nic.classes, index) {
             nic.slab.release(index);
-            return Err(PortalError::OutOfMemory("the tables of posted entries".into()));
+            return Err(PortalError::OutOfMemory(
+                "cannot reserve memory for the tables of match entries".into(),
+            ));
         }
         Ok(Appended::Posted(EntryHandle(nic.slab.handle(index))))
     }
@@ -625,15 +627,22 @@ impl Core {
         self.help_all().worked
     }
 
-    /// Drives the NICs of all peers from which events will come.
+    /// Whether this process waits for something to happen at the NICs of peers.
+    #[inline]
+    fn expects_peers(&self) -> bool {
+        self.outstanding_count.load(Ordering::Relaxed) != 0 || self.delayed_count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Drives the NICs of all peers from which events will come, or which have no room for more.
     fn help_all(&self) -> Helped {
         let mut helped = Helped::default();
-        if self.outstanding_count.load(Ordering::Relaxed) == 0 {
+        if !self.expects_peers() {
             return helped;
         }
-        for (target, count) in self.outstanding.iter().enumerate() {
-            if count.load(Ordering::Relaxed) != 0 && target as u32 != self.me {
-                let one = self.help(target as u32);
+        for (target, (events, delayed)) in (0..).zip(self.outstanding.iter().zip(&self.delayed_by_target)) {
+            let concerned = events.load(Ordering::Relaxed) != 0 || delayed.load(Ordering::Relaxed) != 0;
+            if concerned && target != self.me {
+                let one = self.help(target);
                 helped.worked |= one.worked;
                 helped.busy |= one.busy;
             }
@@ -687,7 +696,7 @@ impl Core {
     #[inline]
     fn wait_shown(&self, ticket: Ticket, deadline: Option<Instant>) {
         let changed = || self.has_work() || self.transport.rings() != ticket.0;
-        let expecting = self.outstanding_count.load(Ordering::Relaxed) != 0;
+        let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
         if !delayed {
             for turn in 1..=self.transport.spins() {

@@ -61,9 +61,16 @@ impl Slab {
         &self.entries[index as usize]
     }
 
-    /// How many records are in use.
-    pub fn used(&self) -> u32 {
-        self.control.used.get()
+    /// Why there is no record left.
+    pub fn shortage(&self) -> String {
+        let used = self.control.used.get();
+        if used + LAST > self.entries.len() as u32 {
+            format!(
+                "all {used} records of the network interface are in use: receive some of the messages first"
+            )
+        } else {
+            format!("cannot reserve memory for more than {used} match entries and unexpected messages")
+        }
     }
 
     /// A record, or 0 when there is none left for this purpose.

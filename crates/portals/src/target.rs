@@ -392,7 +392,7 @@ impl Target {
         assert!(entry.counter.is_none_or(|counter| (counter as usize) < COUNTERS), "{:?}", entry.counter);
         let index = nic.slab.allocate(Purpose::Arrival);
         if index == 0 {
-            return Err(PortalError::OutOfMemory(format!("{} entries are in use", nic.slab.used())));
+            return Err(PortalError::OutOfMemory(nic.slab.shortage()));
         }
         let record = nic.slab.at(index);
         record.kind.set(kind);

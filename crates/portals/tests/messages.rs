@@ -238,6 +238,72 @@ fn a_flood_waits_in_order_and_drains() {
     thread.join().unwrap();
 }
 
+/// The target posts an entry and then does nothing at all; the sender waits, and everything happens.
+#[test]
+fn a_waiting_sender_drives_the_target() {
+    for (length, protocol) in
+        [(1_000_003, Protocol::Direct), (8, Protocol::Buffered), (5_000, Protocol::Buffered)]
+    {
+        let nics = interfaces(2);
+        let (source, target) = (pattern(length, 5), Scratch::new(length));
+        nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+        nics[0].put(&put(1, 9, &source, length, protocol, Ack::Matched)).unwrap();
+        let events = if protocol == Protocol::Direct { 2 } else { 1 };
+        collect(&nics[0], events, |event| assert_ne!(event.kind, EventKind::Failed));
+        assert_eq!(content(&target, length), content(&source, length));
+        let event = wait_for(&nics[1], |_| true);
+        assert_eq!((event.kind, event.placed_length), (EventKind::Put, length as u64));
+    }
+}
+
+/// Nobody calls the interface after the start: the helper threads do it all.
+#[test]
+fn helpers_move_long_messages_while_both_sides_compute() {
+    for cross_memory in [true, false] {
+        for posted_first in [true, false] {
+            let nics = interfaces_with(2, cross_memory);
+            let length = 700_001;
+            let (source, target) = (pattern(length, 5), Scratch::new(length));
+            let append = || nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+            if posted_first {
+                append();
+            }
+            nics[0].put(&put(1, 9, &source, length, Protocol::Direct, Ack::None)).unwrap();
+            if !posted_first {
+                append();
+            }
+            while content(&target, length) != content(&source, length) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            assert_eq!(wait_for(&nics[1], |_| true).kind, EventKind::Put);
+            assert_eq!(wait_for(&nics[0], |_| true).kind, EventKind::Send);
+        }
+    }
+}
+
+/// The sender of more than fits drives a target that computes until it has room.
+#[test]
+fn a_sender_without_room_makes_some() {
+    let nics = interfaces(2);
+    let source = pattern(8, 1);
+    let mut pending = 0;
+    for bits in 0..2_000 {
+        let outcome = nics[0].put(&put(1, bits, &source, 8, Protocol::Buffered, Ack::None)).unwrap();
+        pending += usize::from(outcome == PutOutcome::Pending);
+    }
+    assert!(pending > 0, "a mailbox without bound");
+    collect(&nics[0], pending, |event| assert_eq!(event.kind, EventKind::Send));
+    let target = Scratch::new(8);
+    for bits in (0..2_000).rev() {
+        if let Appended::Posted(_) =
+            nics[1].append(List::Priority, &entry(Some(0), bits, 0, &target, 8)).unwrap()
+        {
+            wait_for(&nics[1], |event| event.user == bits);
+        }
+        assert_eq!(content(&target, 8), content(&source, 8));
+    }
+}
+
 #[test]
 fn a_stranger_is_refused() {
     let nics = interfaces(1);
