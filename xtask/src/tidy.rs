@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 /// The longest hand-written source file, in lines.
-const LONGEST_FILE: usize = 800;
+const LONGEST_FILE: usize = 850;
 
 /// Crates in which `unsafe` is allowed, each block with its reason (ARCHITECTURE.md, wall 5).
 const UNSAFE_ALLOWED: &[&str] = &["parnass-base", "parnass-transport-shm", "parnass-datatype", "parnass-abi"];
@@ -31,6 +31,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "parnass-base",
             "parnass-datatype",
+            // The assembly hands over which algorithms the environment asks for.
+            "parnass-collectives",
             "parnass-portals",
             "parnass-transport",
             "parnass-transport-shm",
@@ -224,6 +226,7 @@ fn concrete_transports(sources: &[Source]) -> Vec<String> {
             || path == "crates/abi/src/assemble.rs"
             || path.contains("/tests/")
             || path.contains("/benches/")
+            || path.contains("/examples/")
     };
     sources
         .iter()
@@ -333,9 +336,12 @@ fn loom_facade(sources: &[Source]) -> Vec<String> {
 /// The layout of the shared memory is a versioned document: its number in `docs/wire/` is the one in the code.
 fn layout_version(root: &Path, sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for source in sources.iter().filter(|source| source.path.starts_with("crates/") && source.is_rust()) {
+    for source in sources
+        .iter()
+        .filter(|source| source.path.starts_with("crates/") && source.path.ends_with("/layout.rs"))
+    {
         for (number, line) in code_lines(&source.text) {
-            let Some(rest) = line.split("const LAYOUT_VERSION:").nth(1) else { continue };
+            let Some(rest) = line.split("const VERSION:").nth(1) else { continue };
             let version: String =
                 rest.split('=').nth(1).unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
             let documented = sources.iter().any(|document| {
@@ -413,10 +419,10 @@ mod tests {
 
     #[test]
     fn the_layout_version_must_be_documented() {
-        let code = source("crates/x/src/l.rs", "pub const LAYOUT_VERSION: u32 = 12;");
+        let code = source("crates/x/src/layout.rs", "pub const VERSION: u32 = 12;");
         let old = source("docs/wire/shm.md", "# Layout version 11");
         let new = source("docs/wire/shm.md", "# Layout version 12");
-        let code_again = source("crates/x/src/l.rs", "pub const LAYOUT_VERSION: u32 = 12;");
+        let code_again = source("crates/x/src/layout.rs", "pub const VERSION: u32 = 12;");
         assert_eq!(layout_version(Path::new("."), &[code, old]).len(), 1);
         assert!(layout_version(Path::new("."), &[code_again, new]).is_empty());
     }

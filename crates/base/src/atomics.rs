@@ -4,13 +4,13 @@
 #[cfg(not(loom))]
 mod real {
     pub use std::hint::spin_loop;
-    pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 }
 
 #[cfg(loom)]
 mod real {
     pub use loom::hint::spin_loop;
-    pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 }
 
 pub use real::*;

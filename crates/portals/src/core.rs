@@ -15,10 +15,9 @@ use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::slab::Purpose;
 use crate::transfer;
 use parnass_base::UserAddress;
-use parnass_base::atomics::{AtomicU32, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 

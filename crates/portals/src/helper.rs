@@ -4,7 +4,7 @@
 //! something to move it looks every now and then, so that one wake-up serves many messages. It never spins.
 
 use crate::core::Core;
-use std::sync::atomic::{AtomicBool, Ordering};
+use parnass_base::atomics::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;

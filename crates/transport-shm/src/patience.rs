@@ -2,8 +2,8 @@
 
 use crate::layout::Station;
 use parnass_base::Placed;
+use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::process::allowed_processors;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Polls before sleeping, when every rank has a processor: some hundred microseconds.
 const SPINS: u32 = 20_000;

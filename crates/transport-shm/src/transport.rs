@@ -7,13 +7,12 @@ use crate::memory::JobMemory;
 use crate::patience::Patience;
 use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
-use parnass_base::atomics::{AtomicU64, Ordering};
+use parnass_base::atomics::{AtomicU8, AtomicU64, Ordering};
 use parnass_base::lane::{Lane, Message, Slot};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window};
 use parnass_transport::{Bulk, Limits, MemoryError, Transport, Waiting};
 use std::io;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU8;
 use std::time::Instant;
 
 /// A peer, as seen from here.

@@ -1,0 +1,445 @@
+//! Arguments in which a call gives its results back: requests and messages that it completes, statuses, strings; and the program's functions.
+
+use super::{null_pointer, slice};
+use crate::handles::{self, Class, Held};
+use crate::objects::{Message, Request};
+use parnass_mpi::constants::*;
+use parnass_mpi::{Error, Result};
+use std::ffi::{CStr, c_char, c_int};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A request that the call may complete: null, or live.
+pub struct RequestInOut {
+    place: *mut usize,
+    held: Option<Held<Request>>,
+}
+
+impl RequestInOut {
+    /// Takes the program's pointer to a handle that is live or MPI_REQUEST_NULL.
+    ///
+    /// # Safety
+    /// A `place` that is not null must point to an initialised handle variable.
+    #[inline]
+    pub unsafe fn new(place: *mut usize, name: &str) -> Result<RequestInOut> {
+        if place.is_null() {
+            return Err(null_request(name));
+        }
+        // SAFETY: the caller's promise.
+        let handle = unsafe { place.read() };
+        Ok(RequestInOut { place, held: handles::get_nullable(handle, name)? })
+    }
+
+    /// The request, unless it is MPI_REQUEST_NULL.
+    #[inline]
+    pub fn get(&self) -> Option<&Arc<Request>> {
+        self.held.as_deref()
+    }
+
+    /// Frees the handle and writes MPI_REQUEST_NULL.
+    #[inline]
+    pub fn release(&mut self) {
+        if let Some(held) = self.held.take() {
+            // SAFETY: checked when it was made.
+            unsafe { self.place.write(MPI_REQUEST_NULL) };
+            Request::table().release(held);
+        }
+    }
+}
+
+#[cold]
+fn null_request(name: &str) -> Error {
+    Error::new(MPI_ERR_REQUEST, format!("{name} is a null pointer; give the address of a request"))
+}
+
+/// The live request at a place that the call leaves as it is (MPI_Cancel).
+///
+/// # Safety
+/// A `place` that is not null must point to an initialised handle variable.
+pub unsafe fn request_at(place: *const usize, name: &str) -> Result<Held<Request>> {
+    if place.is_null() {
+        return Err(null_request(name));
+    }
+    // SAFETY: the caller's promise.
+    handles::get(unsafe { place.read() }, name)
+}
+
+/// An array of requests, each live or MPI_REQUEST_NULL.
+pub struct Requests {
+    place: *mut usize,
+    held: Vec<Option<Held<Request>>>,
+}
+
+impl Requests {
+    /// Takes the program's array of `length` handles.
+    ///
+    /// # Safety
+    /// A `place` that is not null must point to that many initialised handle variables.
+    pub unsafe fn new(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
+        // SAFETY: the caller's promise.
+        let handles = unsafe { slice(place, length, name) }
+            .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
+        let held = handles
+            .iter()
+            .enumerate()
+            .map(|(index, &handle)| match handle {
+                MPI_REQUEST_NULL => Ok(None),
+                _ => match Request::table().find(handle) {
+                    Some(held) => Ok(Some(held)),
+                    None => Err(handles::bad::<Request>(handle, &format!("{name}[{index}]"))),
+                },
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Requests { place, held })
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// A request, unless it is MPI_REQUEST_NULL (or was released).
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&Arc<Request>> {
+        self.held[index].as_deref()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&Arc<Request>>> + '_ {
+        self.held.iter().map(|held| held.as_deref())
+    }
+
+    /// Frees a handle and writes MPI_REQUEST_NULL in its place.
+    #[inline]
+    pub fn release(&mut self, index: usize) {
+        if let Some(held) = self.held[index].take() {
+            // SAFETY: the array was readable up to its length when this was made; the program lets the call write it
+            // (the procedures that take a constant array never release).
+            unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
+            Request::table().release(held);
+        }
+    }
+}
+
+/// A message that a matched probe returned: a message, or MPI_MESSAGE_NO_PROC.
+pub struct MessageInOut {
+    place: *mut usize,
+    held: Option<Held<Message>>,
+}
+
+impl MessageInOut {
+    /// Takes the program's pointer to a live handle or MPI_MESSAGE_NO_PROC.
+    ///
+    /// # Safety
+    /// A `place` that is not null must point to an initialised handle variable.
+    pub unsafe fn new(place: *mut usize, name: &str) -> Result<MessageInOut> {
+        if place.is_null() {
+            return Err(null_pointer(name));
+        }
+        // SAFETY: the caller's promise.
+        let handle = unsafe { place.read() };
+        let held = if handle == MPI_MESSAGE_NO_PROC { None } else { Some(handles::get(handle, name)?) };
+        Ok(MessageInOut { place, held })
+    }
+
+    /// The message; `None` for MPI_MESSAGE_NO_PROC.
+    pub fn get(&self) -> Option<&Arc<Message>> {
+        self.held.as_deref()
+    }
+
+    /// Writes MPI_MESSAGE_NULL and gives the message to the receive; `None` for MPI_MESSAGE_NO_PROC.
+    pub fn take(self) -> Option<Arc<Message>> {
+        // SAFETY: checked when it was made.
+        unsafe { self.place.write(MPI_MESSAGE_NULL) };
+        let held = self.held?;
+        let message = Arc::clone(&held);
+        Message::table().release(held);
+        Some(message)
+    }
+}
+
+/// MPI_Status as the ABI lays it out.
+///
+/// ```text
+///   0            4         8            12          16              24        28
+///   | MPI_SOURCE | MPI_TAG | MPI_ERROR | cancelled | size in bytes | unused  |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct StatusRecord {
+    pub source: c_int,
+    pub tag: c_int,
+    pub error: c_int,
+    cancelled: c_int,
+    /// The received size in bytes, low half first.
+    size: [c_int; 2],
+    unused: [c_int; 2],
+}
+
+const _: () = assert!(size_of::<StatusRecord>() == 32 && align_of::<StatusRecord>() == 4);
+
+impl StatusRecord {
+    /// Writes all but the error field.
+    #[inline]
+    pub fn fill(&mut self, source: i32, tag: i32, size_bytes: u64, cancelled: bool) {
+        self.source = source;
+        self.tag = tag;
+        self.set_size_bytes(size_bytes);
+        self.set_cancelled(cancelled);
+    }
+
+    /// The received size in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        u64::from(self.size[0] as u32) | (u64::from(self.size[1] as u32) << 32)
+    }
+
+    /// Sets the received size in bytes.
+    #[inline]
+    pub fn set_size_bytes(&mut self, size_bytes: u64) {
+        self.size = [size_bytes as c_int, (size_bytes >> 32) as c_int];
+    }
+
+    /// Whether the operation was cancelled.
+    pub fn cancelled(&self) -> bool {
+        self.cancelled != 0
+    }
+
+    /// Sets whether the operation was cancelled.
+    #[inline]
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.cancelled = c_int::from(cancelled);
+    }
+}
+
+/// Where a status goes, if the program wants it.
+#[derive(Clone, Copy)]
+pub struct StatusOut(*mut StatusRecord);
+
+impl StatusOut {
+    /// Takes the program's pointer; null is MPI_STATUS_IGNORE.
+    #[inline(always)]
+    pub fn new(pointer: *mut StatusRecord) -> StatusOut {
+        StatusOut(pointer)
+    }
+
+    /// Whether it is MPI_STATUS_IGNORE.
+    #[inline]
+    pub fn is_ignored(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes all but the error field (calls that return one status leave it as it was).
+    #[inline]
+    pub fn set(self, source: i32, tag: i32, size_bytes: u64, cancelled: bool) {
+        if !self.is_ignored() {
+            // SAFETY: not MPI_STATUS_IGNORE, so the program gave the address of a status; its fields are integers, for
+            // which any content is valid.
+            unsafe { (*self.0).fill(source, tag, size_bytes, cancelled) }
+        }
+    }
+
+    /// Writes the error field.
+    #[inline]
+    pub fn set_error(self, error: i32) {
+        if !self.is_ignored() {
+            // SAFETY: as for `set`.
+            unsafe { (*self.0).error = error }
+        }
+    }
+
+    /// The empty status (MPI 5.0, section 3.7.3): any source, any tag, size 0, not cancelled.
+    #[inline]
+    pub fn set_empty(self) {
+        self.set(MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+        self.set_error(MPI_SUCCESS);
+    }
+
+    /// Replaces the whole status.
+    pub fn write(self, record: StatusRecord) {
+        if !self.is_ignored() {
+            // SAFETY: as for `set`.
+            unsafe { self.0.write(record) }
+        }
+    }
+
+    /// The program's pointer, for callbacks (null: ignored).
+    pub fn as_ptr(self) -> *mut StatusRecord {
+        self.0
+    }
+}
+
+/// Where an array of statuses goes, if the program wants it.
+#[derive(Clone, Copy)]
+pub struct StatusesOut(*mut StatusRecord);
+
+impl StatusesOut {
+    /// Takes the program's pointer; null is MPI_STATUSES_IGNORE.
+    #[inline(always)]
+    pub fn new(pointer: *mut StatusRecord) -> StatusesOut {
+        StatusesOut(pointer)
+    }
+
+    /// Whether it is MPI_STATUSES_IGNORE.
+    pub fn is_ignored(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The status at `index`, which must be below the count that the program gave.
+    #[inline]
+    pub fn at(self, index: usize) -> StatusOut {
+        StatusOut(if self.0.is_null() { self.0 } else { self.0.wrapping_add(index) })
+    }
+}
+
+/// A status that the call reads.
+///
+/// # Safety
+/// A pointer that is not null must point to a status.
+#[inline]
+pub unsafe fn status<'a>(pointer: *const StatusRecord, name: &str) -> Result<&'a StatusRecord> {
+    if pointer.is_null() {
+        return Err(Error::new(
+            MPI_ERR_ARG,
+            format!(
+                "{name} is MPI_STATUS_IGNORE (or a null pointer); a status that a call has filled is needed"
+            ),
+        ));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { &*pointer })
+}
+
+/// A status that the call changes.
+///
+/// # Safety
+/// A pointer that is not null must point to a status that nobody else uses during the call.
+pub unsafe fn status_mut<'a>(pointer: *mut StatusRecord, name: &str) -> Result<&'a mut StatusRecord> {
+    // SAFETY: the caller's promise.
+    unsafe { status(pointer, name) }?;
+    // SAFETY: the caller's promise; not null, as `status` has checked.
+    Ok(unsafe { &mut *pointer })
+}
+
+/// A string of the program, without its terminating zero. Bytes: MPI names no encoding.
+///
+/// # Safety
+/// A pointer that is not null must point to a zero-terminated string.
+pub unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a [u8]> {
+    if pointer.is_null() {
+        return Err(Error::new(MPI_ERR_ARG, format!("{name} is a null pointer; a string is needed")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
+}
+
+/// Where a string goes.
+pub struct StringOut {
+    place: *mut u8,
+    capacity: usize,
+    length: *mut c_int,
+}
+
+impl StringOut {
+    /// Takes the program's array of `capacity` characters (the standard's MPI_MAX_* for it, which counts the
+    /// terminating zero), and the place for its length.
+    pub fn new(
+        place: *mut c_char,
+        capacity: usize,
+        length: Option<*mut c_int>,
+        name: &str,
+    ) -> Result<StringOut> {
+        if place.is_null() && capacity > 0 {
+            return Err(null_pointer(name));
+        }
+        let length = match length {
+            Some(length) if length.is_null() => return Err(null_pointer("resultlen")),
+            Some(length) => length,
+            None => std::ptr::null_mut(),
+        };
+        Ok(StringOut { place: place.cast(), capacity, length })
+    }
+
+    /// For a procedure that is told the capacity by another argument: use [`StringOut::set_within`].
+    pub fn unsized_at(place: *mut c_char) -> StringOut {
+        StringOut { place: place.cast(), capacity: 0, length: std::ptr::null_mut() }
+    }
+
+    /// Writes the string (cut if it is too long), a terminating zero, and the length without the zero.
+    pub fn set(&self, text: &[u8]) {
+        let written = self.write(text, self.capacity);
+        if !self.length.is_null() {
+            // SAFETY: not null, and the program gave it for the length.
+            unsafe { self.length.write(written as c_int) }
+        }
+    }
+
+    /// Writes at most `capacity` characters, the terminating zero among them; nothing if `capacity` is 0 or the
+    /// pointer is null. Returns how many characters of the text were written.
+    pub fn set_within(&self, text: &[u8], capacity: usize) -> usize {
+        self.write(text, capacity)
+    }
+
+    fn write(&self, text: &[u8], capacity: usize) -> usize {
+        if capacity == 0 || self.place.is_null() {
+            return 0;
+        }
+        let length = text.len().min(capacity - 1);
+        // SAFETY: the program promises `capacity` characters; length + 1 is not more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), self.place, length);
+            self.place.add(length).write(0);
+        }
+        length
+    }
+}
+
+/// A function of the program. The predefined "functions" (MPI_COMM_NULL_COPY_FN, MPI_COMM_DUP_FN) are the values 0
+/// and 1: they are compared, never called.
+pub struct Function<F> {
+    value: usize,
+    signature: PhantomData<F>,
+}
+
+impl<F> Clone for Function<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Function<F> {}
+
+impl<F: Copy> Function<F> {
+    /// Takes the program's function pointer.
+    #[inline(always)]
+    pub fn new(value: usize) -> Function<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        Function { value, signature: PhantomData }
+    }
+
+    /// The pointer as a number.
+    pub fn value(self) -> usize {
+        self.value
+    }
+
+    /// The function, unless it is one of the predefined values 0 and 1.
+    pub fn get(self) -> Option<F> {
+        // SAFETY: the program gave a pointer to a function of this signature, and F is a function pointer type of
+        // the same size (asserted in `new`).
+        (self.value > 1).then(|| unsafe { std::mem::transmute_copy::<usize, F>(&self.value) })
+    }
+
+    /// The function, which is needed.
+    pub fn required(self, name: &str) -> Result<F> {
+        self.get().ok_or_else(|| {
+            Error::new(
+                MPI_ERR_ARG,
+                format!("{name} is {:#x}, not a function; give the address of a function", self.value),
+            )
+        })
+    }
+}
