@@ -4,6 +4,7 @@ mod common;
 
 use common::{Random, run};
 use parnass_base::Scratch;
+use parnass_mpi::comm::topology::{Cartesian, Edge};
 use parnass_mpi::constants::*;
 use parnass_mpi::environment::Placement;
 use parnass_mpi::group::Comparison;
@@ -397,4 +398,61 @@ fn contexts_that_are_given_back_serve_again_but_not_where_they_still_live() {
         assert!(split.message().contains("as many communicators as it can"), "{split}");
         drop(hoard);
     });
+}
+
+#[test]
+fn threads_make_communicators_at_the_same_time() {
+    run(3, ThreadLevel::Multiple, |process| {
+        let world = process.world();
+        let bases: Vec<_> = (0..4).map(|_| world.duplicate(process, 0, None).unwrap()).collect();
+        std::thread::scope(|scope| {
+            for (thread, base) in (0..).zip(&bases) {
+                scope.spawn(move || {
+                    for round in 0..25 {
+                        let twin = base.duplicate(process, 0, None).unwrap();
+                        talk(process, &twin);
+                        let part =
+                            twin.split(process, (process.rank() as i32 + round) % 2, 0).unwrap().unwrap();
+                        talk(process, &part);
+                        // All threads on one communicator, told apart by their tags alone.
+                        let group = world.group().include(&[2, 0]).unwrap();
+                        if process.rank() != 1 {
+                            let made =
+                                world.create_group(process, &group, thread * 100 + round).unwrap().unwrap();
+                            talk(process, &made);
+                        }
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn topologies_survive_duplication_and_gather_their_edges() {
+    for size in SIZES {
+        job(size, |process| {
+            let world = process.world();
+            let n = size as i32;
+            let grid = Cartesian::new(vec![n, 1], vec![true, false]).unwrap();
+            let made = world.create_grid(process, grid.clone()).unwrap().unwrap();
+            let twin = made.duplicate(process, 0, None).unwrap();
+            assert_eq!(twin.grid(), Ok(&grid));
+            talk(process, &twin);
+            let column = twin.cut_grid(process, &[true, false]).unwrap();
+            assert_eq!((column.size(), column.grid().unwrap().extents()), (n, &[n][..]));
+            assert!(world.grid().is_err());
+            // Everybody names the edges of its successor: to all ranks below it, with their sum as weight.
+            let named = (process.rank() as i32 + 1) % n;
+            let edges: Vec<Edge> =
+                (0..named).map(|low| Edge { source: named, destination: low, weight: named + low }).collect();
+            let graph = world.create_distributed_graph(process, &edges, true).unwrap();
+            let neighbors = graph.neighbors().unwrap();
+            let here = process.rank() as i32;
+            assert_eq!(neighbors.destinations, (0..here).map(|low| (low, here + low)).collect::<Vec<_>>());
+            let mut sources = neighbors.sources.clone();
+            sources.sort_unstable();
+            assert_eq!(sources, (here + 1..n).map(|high| (high, here + high)).collect::<Vec<_>>());
+        });
+    }
 }
