@@ -14,10 +14,17 @@ use std::sync::Arc;
 pub struct Call {
     name: &'static str,
     running: Option<&'static Running>,
-    /// The communicator whose error handler is to run, where no argument says it (see [`Call::raise_on`]).
-    raise_on: Cell<Option<Arc<Communicator>>>,
-    /// The error handler that is to run instead, with the handle that it gets (see [`Call::raise_with`]).
-    raise_with: Cell<Option<(Errhandler, usize)>>,
+    /// Whose error handler is to run, where no argument says it. Boxed, so that a call that sets none pays one
+    /// comparison at its end.
+    raise_on: Cell<Option<Box<RaiseOn>>>,
+}
+
+/// Where the error of a call goes.
+enum RaiseOn {
+    /// To the error handler of this communicator, unless an argument names one (see [`Call::raise_on`]).
+    Communicator(Arc<Communicator>),
+    /// To this error handler, with this handle (see [`Call::raise_with`]).
+    Handler(Errhandler, usize),
 }
 
 impl Call {
@@ -25,9 +32,7 @@ impl Call {
     #[inline(always)]
     pub fn enter(name: &'static str) -> Call {
         match state::running() {
-            Some(running) => {
-                Call { name, running: Some(running), raise_on: Cell::new(None), raise_with: Cell::new(None) }
-            }
+            Some(running) => Call { name, running: Some(running), raise_on: Cell::new(None) },
             None => outside(name),
         }
     }
@@ -35,7 +40,7 @@ impl Call {
     /// Enters a procedure that may be called at any time.
     #[inline(always)]
     pub fn enter_any_time(name: &'static str) -> Call {
-        Call { name, running: state::running(), raise_on: Cell::new(None), raise_with: Cell::new(None) }
+        Call { name, running: state::running(), raise_on: Cell::new(None) }
     }
 
     /// The name of the procedure, as the program called it (without a P in front).
@@ -65,12 +70,12 @@ impl Call {
     /// Lets an error of this call go to the error handler of `communicator`. For calls whose arguments name no
     /// communicator, but whose requests belong to one. (A communicator among the arguments needs no such call.)
     pub fn raise_on(&self, communicator: &Arc<Communicator>) {
-        self.raise_on.set(Some(communicator.clone()));
+        self.raise_on.set(Some(Box::new(RaiseOn::Communicator(communicator.clone()))));
     }
 
     /// Lets an error of this call go to the error handler of a session with this handle.
     pub fn raise_with(&self, errhandler: Errhandler, handle: usize) {
-        self.raise_with.set(Some((errhandler, handle)));
+        self.raise_on.set(Some(Box::new(RaiseOn::Handler(errhandler, handle))));
     }
 
     /// The error of a procedure that has no body yet.
@@ -88,25 +93,26 @@ impl Call {
     /// Hands an error over where no argument names a communicator.
     #[cold]
     pub fn fail(self, error: Error) -> c_int {
-        let communicator = self.raise_on.take();
-        self.raise(communicator, error)
+        self.raise(None, error)
     }
 
     /// Hands an error over to the error handler of the communicator with this handle, if it is one.
     #[cold]
     pub fn fail_on(self, communicator: usize, error: Error) -> c_int {
-        let communicator = match Communicator::table().find(communicator) {
-            Some(held) => Some(Arc::clone(&held)),
-            None => self.raise_on.take(),
-        };
+        let communicator = Communicator::table().find(communicator).map(|held| Arc::clone(&held));
         self.raise(communicator, error)
     }
 
-    fn raise(&self, communicator: Option<Arc<Communicator>>, error: Error) -> c_int {
+    fn raise(&self, argument: Option<Arc<Communicator>>, error: Error) -> c_int {
         let code = error.class();
         let text = self.describe(&error);
         remember(code, &text);
-        let (errhandler, handle, holder) = match (self.raise_with.take(), self.running) {
+        let (communicator, errhandler) = match self.raise_on.take().map(|raise_on| *raise_on) {
+            Some(RaiseOn::Handler(errhandler, handle)) => (None, Some((errhandler, handle))),
+            Some(RaiseOn::Communicator(communicator)) => (argument.or(Some(communicator)), None),
+            None => (argument, None),
+        };
+        let (errhandler, handle, holder) = match (errhandler, self.running) {
             (Some((errhandler, handle)), _) => (errhandler, handle, "the session".to_owned()),
             (None, Some(running)) => {
                 // Errors that belong to no object go to MPI_COMM_SELF's handler (MPI 5.0, section 9.3).

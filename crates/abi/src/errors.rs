@@ -52,3 +52,47 @@ pub fn install_panic_hook() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHILD: &str = "PARNASS_TEST_PANICS";
+
+    /// A call whose body goes wrong, as the generated ones are.
+    #[unsafe(no_mangle)]
+    #[allow(non_snake_case)]
+    extern "C" fn MPI_Panicking_test() {
+        let ranks: Vec<i32> = std::hint::black_box(Vec::new());
+        println!("{}", ranks[std::hint::black_box(7)]);
+    }
+
+    #[test]
+    fn a_panic_says_that_it_is_an_error_of_the_library_and_ends_the_process() {
+        if std::env::var_os(CHILD).is_some() {
+            install_panic_hook();
+            MPI_Panicking_test();
+            exit_now(0);
+        }
+        let test = std::env::current_exe().expect("a test has a path");
+        let output = std::process::Command::new(test)
+            .args([
+                "--exact",
+                "--nocapture",
+                "errors::tests::a_panic_says_that_it_is_an_error_of_the_library_and_ends_the_process",
+            ])
+            .env(CHILD, "1")
+            .output()
+            .expect("the test starts itself");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{text}");
+        assert!(text.contains("parnass: MPI_Panicking_test: internal error: "), "{text}");
+        assert!(text.contains("error of Parnass, not of the program"), "{text}");
+    }
+
+    #[test]
+    fn names_of_classes() {
+        assert_eq!(class_name(MPI_ERR_TRUNCATE), "MPI_ERR_TRUNCATE");
+        assert_eq!(class_name(99_999), "error code 99999");
+    }
+}

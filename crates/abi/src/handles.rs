@@ -248,7 +248,7 @@ impl<T: Class> Table<T> {
         (!object.is_null()).then_some(Held { object, slot: None })
     }
 
-    #[inline]
+    #[inline(never)]
     fn find_dynamic(&self, handle: usize) -> Option<Held<T>> {
         let bits = handle.wrapping_sub(FIRST_DYNAMIC);
         if bits >> (INDEX_BITS + GENERATION_BITS) != T::TAG as usize {
@@ -463,7 +463,7 @@ impl<T: Class> Default for Table<T> {
 }
 
 /// The object behind the argument `name`.
-#[inline]
+#[inline(always)]
 pub fn get<T: Class>(handle: usize, name: &str) -> Result<Held<T>> {
     match T::table().find(handle) {
         Some(held) => Ok(held),
@@ -472,7 +472,7 @@ pub fn get<T: Class>(handle: usize, name: &str) -> Result<Held<T>> {
 }
 
 /// As [`get`], where the null handle is allowed.
-#[inline]
+#[inline(always)]
 pub fn get_nullable<T: Class>(handle: usize, name: &str) -> Result<Option<Held<T>>> {
     if handle == T::NULL { Ok(None) } else { get(handle, name).map(Some) }
 }

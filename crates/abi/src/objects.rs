@@ -29,6 +29,7 @@ macro_rules! class {
             const NULL_NAME: &'static str = stringify!($null);
             const NAMED: bool = $named;
 
+            #[inline(always)]
             fn table() -> &'static Table<Self> {
                 static TABLE: Table<$type> = Table::new();
                 &TABLE

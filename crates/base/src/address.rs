@@ -25,6 +25,7 @@ impl UserAddress {
     /// # Safety
     /// Every byte that an operation reaches through this address must stay readable (and, for a receive,
     /// writable) until that operation has completed.
+    #[inline]
     pub const unsafe fn new(pointer: *const u8) -> UserAddress {
         // A pointer-to-integer transmute is not allowed in const evaluation; the union read is.
         union Bits {
@@ -37,27 +38,32 @@ impl UserAddress {
 
     /// An address again, from the number that [`UserAddress::value`] gave: one that went through shared memory
     /// or through a message. The promise given when it was made still holds for it, and for it alone.
+    #[inline]
     pub const fn restore(value: usize) -> UserAddress {
         UserAddress(value)
     }
 
     /// The address as a number.
+    #[inline]
     pub const fn value(self) -> usize {
         self.0
     }
 
     /// The address `bytes` further on. Wraps, since absolute displacements start from address 0 (MPI_BOTTOM).
     #[must_use]
+    #[inline]
     pub const fn offset(self, bytes: i64) -> UserAddress {
         UserAddress(self.0.wrapping_add_signed(bytes as isize))
     }
 
     /// The address as a pointer, for the crates that may dereference it.
+    #[inline]
     pub fn as_ptr(self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
 
     /// Copies `length` bytes from `source` to `self`; the two ranges may overlap.
+    #[inline]
     pub fn copy_from(self, source: UserAddress, length: usize) {
         if length > 0 {
             // SAFETY: both addresses were promised valid for the operation when they were made.
@@ -66,6 +72,7 @@ impl UserAddress {
     }
 
     /// Copies `bytes` to this address.
+    #[inline]
     pub fn write(self, bytes: &[u8]) {
         // SAFETY: the address was promised valid and writable for the operation when it was made, and a
         // `&[u8]` cannot overlap memory that somebody else may write.
@@ -73,6 +80,7 @@ impl UserAddress {
     }
 
     /// Copies `bytes.len()` bytes from this address.
+    #[inline]
     pub fn read(self, bytes: &mut [u8]) {
         // SAFETY: as for `write`.
         unsafe { std::ptr::copy_nonoverlapping(self.as_ptr(), bytes.as_mut_ptr(), bytes.len()) }
@@ -112,6 +120,7 @@ impl Scratch {
     }
 
     /// Where it starts.
+    #[inline]
     pub fn address(&self) -> UserAddress {
         UserAddress(self.address as usize)
     }

@@ -29,6 +29,7 @@ pub struct Buffer<'a> {
 
 impl<'a> Buffer<'a> {
     /// A buffer.
+    #[inline]
     pub fn new(address: UserAddress, count: u64, datatype: &'a Arc<Datatype>) -> Buffer<'a> {
         Buffer { address, count, datatype }
     }
