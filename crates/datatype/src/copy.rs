@@ -33,9 +33,26 @@ unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
     }
 }
 
-/// Moves `length` bytes.
+/// Moves `length` bytes: short ones in pieces of which the last overlaps the one before, long ones by a call.
 #[inline(always)]
 unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize) {
+    const PIECE: usize = 32;
+    // SAFETY: as the module asks.
+    unsafe {
+        if (PIECE..=8 * PIECE).contains(&length) {
+            for start in (0..length - PIECE).step_by(PIECE) {
+                move_value::<PACK, [u8; PIECE]>(memory.wrapping_add(start), stream + start);
+            }
+            move_value::<PACK, [u8; PIECE]>(memory.wrapping_add(length - PIECE), stream + length - PIECE);
+        } else {
+            move_by_call::<PACK>(memory, stream, length);
+        }
+    }
+}
+
+/// Moves `length` bytes.
+#[inline(always)]
+unsafe fn move_by_call<const PACK: bool>(memory: usize, stream: usize, length: usize) {
     let (memory, stream) =
         (with_exposed_provenance_mut::<u8>(memory), with_exposed_provenance_mut::<u8>(stream));
     // SAFETY: as the module asks.
