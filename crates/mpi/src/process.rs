@@ -90,6 +90,9 @@ impl Launcher for NoLauncher {
     fn finalized(&self) {}
 }
 
+/// How many requests may be freed while active before the complete ones among them are let go.
+const ORPHANS_BETWEEN_LOOKS: usize = 64;
+
 /// A process of an MPI job.
 pub struct Process {
     nic: Interface,
@@ -251,8 +254,17 @@ impl Process {
 
     /// Keeps a request that the user has freed until it is complete (MPI 5.0, section 3.7.3).
     pub(crate) fn adopt(&self, request: Arc<Request>) {
-        lock(&self.orphans).push(request);
+        let count = {
+            let mut orphans = lock(&self.orphans);
+            orphans.push(request);
+            orphans.len()
+        };
         self.any_orphans.store(true, Ordering::Release);
+        // A program that frees every request must not gather them until the end.
+        if count.is_multiple_of(ORPHANS_BETWEEN_LOOKS) {
+            self.progress();
+            self.release_orphans();
+        }
     }
 
     /// Lets go of the freed requests that are complete; whether none is left.

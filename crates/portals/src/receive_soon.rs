@@ -11,6 +11,8 @@ use parnass_transport::{Bulk, Waiting};
 
 /// Polls for a message before an entry is posted for it: some tens of microseconds.
 const SOON_SPINS: u32 = 2000;
+/// Polls without a pause between them.
+const EAGER_SPINS: u32 = 128;
 impl Core {
     /// Receives a message that is there, or comes while this process may spin, without posting an entry for it.
     /// `None`: it has not come, and nothing is left behind; or there is other work to be done first.
@@ -39,7 +41,10 @@ impl Core {
                 self.transport.show(waiting);
                 shown = true;
             }
-            std::hint::spin_loop();
+            // A pause costs as much as the way of a message from core to core.
+            if turn >= EAGER_SPINS {
+                std::hint::spin_loop();
+            }
         }
         if shown {
             self.transport.show(Waiting::Not);

@@ -3,6 +3,7 @@
 use super::info::{copy_of, give_info};
 use super::prelude::*;
 use parnass_mpi::environment::Placement;
+use parnass_mpi::pt2pt::BufferOwner;
 
 /// The program's handle of a communicator, for its callbacks.
 pub(super) fn handle_of(comm: &Arc<Communicator>) -> usize {
@@ -71,6 +72,8 @@ pub fn comm_disconnect(call: &Call, comm: InOutHandle<Communicator>) -> Result<(
     comm.get().check_freeable()?;
     comm.get().attributes().delete_all(comm.handle())?;
     comm.get().quiesce(call.process());
+    call.process().flush_buffer(BufferOwner::Communicator(comm.get()))?;
+    call.process().retire_buffer(comm.get());
     comm.release();
     Ok(())
 }
@@ -91,9 +94,10 @@ pub fn comm_dup_with_info(
 }
 
 /// MPI_Comm_free.
-pub fn comm_free(_call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
+pub fn comm_free(call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
     comm.get().check_freeable()?;
     comm.get().attributes().delete_all(comm.handle())?;
+    call.process().retire_buffer(comm.get());
     comm.release();
     Ok(())
 }

@@ -44,6 +44,8 @@ enum Owner {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     accounts: Mutex<HashMap<Owner, Arc<BufferAccount>>>,
+    /// Of communicators that were freed before their messages were on their way.
+    retired: Mutex<Vec<Arc<BufferAccount>>>,
 }
 
 /// One attached buffer and what is stored there.
@@ -183,7 +185,8 @@ impl Buffers {
 
     /// Waits until no message needs any of the buffers.
     pub(crate) fn flush_all(&self, process: &Process) {
-        let accounts: Vec<_> = lock(&self.accounts).values().cloned().collect();
+        let mut accounts: Vec<_> = lock(&self.accounts).values().cloned().collect();
+        accounts.append(&mut lock(&self.retired));
         for account in accounts {
             process.wait_until(None, || account.is_idle(process).then_some(()));
         }
@@ -237,6 +240,15 @@ impl Process {
         self.wait_until(None, || account.is_idle(self).then_some(()));
         lock(&self.buffers.accounts).remove(&Buffers::key(owner));
         Ok((account.address, account.size.unwrap_or(0)))
+    }
+
+    /// For MPI_Comm_free and MPI_Comm_disconnect: the communicator's buffer is its no more. Its messages still go.
+    pub fn retire_buffer(&self, communicator: &Arc<Communicator>) {
+        let key = Buffers::key(BufferOwner::Communicator(communicator));
+        let Some(account) = lock(&self.buffers.accounts).remove(&key) else { return };
+        if !account.is_idle(self) {
+            lock(&self.buffers.retired).push(account);
+        }
     }
 
     /// MPI_Buffer_flush, MPI_Comm_flush_buffer: waits until no message needs the buffer.
