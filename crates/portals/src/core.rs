@@ -266,7 +266,11 @@ impl Core {
 
     #[inline]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        debug_assert_eq!(list, List::Priority);
+        assert_eq!(
+            list,
+            List::Priority,
+            "plain messages that nobody expects are kept without overflow entries"
+        );
         let nic = self.own();
         let pattern = pattern_of(entry);
         self.lock(nic);
@@ -289,7 +293,7 @@ impl Core {
 
     #[inline]
     pub fn post(&self, nic: &Nic, source: u32, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        let index = nic.slab.allocate(Purpose::Arrival);
+        let index = nic.slab.allocate(Purpose::Posting);
         if index == 0 {
             return Err(PortalError::OutOfMemory(nic.slab.shortage()));
         }

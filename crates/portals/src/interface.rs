@@ -198,6 +198,10 @@ impl Interface {
     ///
     /// # Errors
     /// No memory for one more entry.
+    ///
+    /// # Panics
+    /// If `list` is the overflow list: plain messages that nobody expects are kept by the NIC itself. Overflow
+    /// entries belong to the other portals, see [`crate::target`].
     #[inline]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
         if entry.length > Core::HELPED {

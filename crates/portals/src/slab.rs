@@ -5,8 +5,10 @@ use parnass_base::{Placed, Table, Window, Word32, record};
 
 /// Records per step of reservation.
 const STEP: u32 = 256;
-/// Records that only events and transfers may take, so that what is under way can always be finished.
-const LAST: u32 = 4096;
+/// Records that only completions may take, so that what is under way can always be finished.
+const FOR_COMPLETIONS: u32 = 4096;
+/// Records that arrivals leave for entries, so that a receive can be posted however much has arrived.
+const FOR_POSTINGS: u32 = 65536;
 
 record! {
     /// Zeroed memory is an empty slab.
@@ -34,9 +36,11 @@ record! {
 /// What an allocation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// May be refused early.
+    /// An unexpected message: refused first; it waits in its mailbox then, and its sender with it.
     Arrival,
-    /// Must succeed while there is any record left.
+    /// An entry.
+    Posting,
+    /// An event: must succeed while there is any record left.
     Completion,
 }
 
@@ -64,7 +68,7 @@ impl Slab {
     /// Why there is no record left.
     pub fn shortage(&self) -> String {
         let used = self.control.used.get();
-        if used + LAST > self.entries.len() as u32 {
+        if used + FOR_COMPLETIONS >= self.entries.len() as u32 {
             format!(
                 "all {used} records of the network interface are in use: receive some of the messages first"
             )
@@ -77,7 +81,13 @@ impl Slab {
     #[inline]
     pub fn allocate(&self, purpose: Purpose) -> u32 {
         let control = &self.control;
-        if purpose == Purpose::Arrival && control.used.get() + LAST > self.entries.len() as u32 {
+        let left = self.entries.len() as u32 - control.used.get();
+        let spared = match purpose {
+            Purpose::Arrival => FOR_COMPLETIONS + FOR_POSTINGS,
+            Purpose::Posting => FOR_COMPLETIONS,
+            Purpose::Completion => 0,
+        };
+        if left <= spared {
             return 0;
         }
         let index = control.free.get();

@@ -390,7 +390,7 @@ impl Target {
         assert!((1..PORTALS as u32).contains(&entry.portal), "portal {}", entry.portal);
         assert!((entry.queue as usize) < QUEUES, "queue {}", entry.queue);
         assert!(entry.counter.is_none_or(|counter| (counter as usize) < COUNTERS), "{:?}", entry.counter);
-        let index = nic.slab.allocate(Purpose::Arrival);
+        let index = nic.slab.allocate(Purpose::Posting);
         if index == 0 {
             return Err(PortalError::OutOfMemory(nic.slab.shortage()));
         }

@@ -10,10 +10,34 @@ const IGNORED: [u64; 6] = [0, 0xff, u64::MAX, 0x1, 0x2, 0x6];
 
 #[derive(Clone, Debug)]
 enum Step {
-    Put { source: u32, bits: u64 },
-    Append { source: Option<u32>, bits: u64, ignored: usize },
-    Search { take: bool, source: Option<u32>, bits: u64, ignored: usize },
-    Unlink { which: usize },
+    Put {
+        source: u32,
+        bits: u64,
+    },
+    Append {
+        source: Option<u32>,
+        bits: u64,
+        ignored: usize,
+    },
+    Search {
+        take: bool,
+        source: Option<u32>,
+        bits: u64,
+        ignored: usize,
+    },
+    Unlink {
+        which: usize,
+    },
+    /// Takes every unexpected message.
+    Drain,
+    /// A message that nobody has taken in when a receive comes that need not be posted.
+    Soon {
+        from: u32,
+        sent: u64,
+        source: Option<u32>,
+        bits: u64,
+        ignored: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -27,6 +51,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (any::<bool>(), source(), bits(), ignored())
             .prop_map(|(take, source, bits, ignored)| Step::Search { take, source, bits, ignored }),
         1 => any::<usize>().prop_map(|which| Step::Unlink { which }),
+        1 => (0..3u32, bits(), source(), bits(), ignored())
+            .prop_map(|(from, sent, source, bits, ignored)| Step::Soon { from, sent, source, bits, ignored }),
+        1 => Just(Step::Drain),
     ]
 }
 
@@ -52,6 +79,16 @@ fn run(steps: &[Step]) {
     let target = &nics[2];
     let memory = Scratch::new(8);
     let mut linear = Linear::default();
+    let put = |match_bits, header_data| Put {
+        target: ProcessId(2),
+        match_bits,
+        header_data,
+        source: memory.address(),
+        length: 8,
+        protocol: Protocol::Buffered,
+        ack: Ack::None,
+        user: 0,
+    };
     for (number, step) in (0u64..).zip(steps) {
         let entry = |source: Option<u32>, bits, ignored: usize| MatchEntry {
             source: source.map(ProcessId),
@@ -64,17 +101,7 @@ fn run(steps: &[Step]) {
         let mut events = Vec::new();
         match *step {
             Step::Put { source, bits } => {
-                let put = Put {
-                    target: ProcessId(2),
-                    match_bits: bits,
-                    header_data: number,
-                    source: memory.address(),
-                    length: 8,
-                    protocol: Protocol::Buffered,
-                    ack: Ack::None,
-                    user: 0,
-                };
-                assert_eq!(nics[source as usize].put(&put), Ok(PutOutcome::Done));
+                assert_eq!(nics[source as usize].put(&put(bits, number)), Ok(PutOutcome::Done));
                 target.progress(&mut |event| events.push((event.user, event.header_data)));
                 let hit = linear.posted.iter().position(|p| fits(p.1, p.2, p.3, source, bits));
                 match hit {
@@ -110,6 +137,34 @@ fn run(steps: &[Step]) {
                     linear.unexpected.remove(hit);
                     let received = target.receive_taken(event.taken, memory.address(), 8, number);
                     assert!(matches!(received, Appended::Complete(event) if event.user == number));
+                }
+            }
+            Step::Drain => {
+                for (sent, ..) in linear.unexpected.drain(..) {
+                    let got = target.append(List::Priority, &entry(None, 0, 2)).unwrap();
+                    assert!(matches!(got, Appended::Complete(event) if event.header_data == sent));
+                }
+            }
+            Step::Soon { from, sent, source, bits, ignored } => {
+                assert_eq!(nics[from as usize].put(&put(sent, number)), Ok(PutOutcome::Done));
+                let result = target.receive_soon(&entry(source, bits, ignored));
+                target.progress(&mut |event| events.push((event.user, event.header_data)));
+                let posted = linear.posted.iter().position(|p| fits(p.1, p.2, p.3, from, sent));
+                let wanted = linear.unexpected.is_empty() && fits(source, bits, IGNORED[ignored], from, sent);
+                match posted {
+                    Some(hit) => {
+                        assert!(result.is_none());
+                        assert_eq!(events, [(linear.posted.remove(hit).0, number)]);
+                    }
+                    None if wanted => {
+                        assert!(
+                            matches!(result, Some(Appended::Complete(event)) if event.header_data == number)
+                        );
+                    }
+                    None => {
+                        assert!(result.is_none());
+                        linear.unexpected.push((number, from, sent));
+                    }
                 }
             }
             Step::Unlink { which } => {

@@ -304,6 +304,45 @@ fn a_sender_without_room_makes_some() {
     }
 }
 
+/// More unexpected messages than a NIC keeps: the sender waits, and nothing is lost.
+#[test]
+fn unexpected_messages_are_bounded() {
+    const COUNT: u64 = 620_000;
+    let nics = interfaces(2);
+    let source = pattern(8, 1);
+    let mut pending = 0;
+    for bits in 0..COUNT {
+        let outcome = nics[0].put(&put(1, bits, &source, 8, Protocol::Buffered, Ack::None)).unwrap();
+        if outcome == PutOutcome::Pending {
+            pending += 1;
+        }
+        if bits % 200 == 0 {
+            nics[1].progress(&mut |event| panic!("{event:?}"));
+        }
+    }
+    while nics[0].progress(&mut |_| pending -= 1) | nics[1].progress(&mut |event| panic!("{event:?}")) {}
+    assert!(pending > 10_000, "unexpected messages without bound");
+    let target = Scratch::new(8);
+    // An entry can be posted even so.
+    assert!(nics[1].append(List::Priority, &entry(Some(0), COUNT, 0, &target, 8)).is_ok());
+    for bits in 0..COUNT {
+        if let Appended::Posted(_) =
+            nics[1].append(List::Priority, &entry(Some(0), bits, 0, &target, 8)).unwrap()
+        {
+            let mut arrived = false;
+            while !arrived {
+                nics[1].progress(&mut |event| arrived |= event.user == bits);
+                nics[0].progress(&mut |_| pending -= 1);
+            }
+        }
+        if bits % 100 == 0 {
+            nics[1].progress(&mut |event| panic!("{event:?}"));
+            nics[0].progress(&mut |_| pending -= 1);
+        }
+    }
+    assert_eq!(pending, 0);
+}
+
 #[test]
 fn a_stranger_is_refused() {
     let nics = interfaces(1);

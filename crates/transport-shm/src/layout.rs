@@ -13,6 +13,7 @@ use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, Slot};
 use parnass_base::{PAGE, Record, Word32, Word64};
+use parnass_transport::Waiting;
 
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
@@ -37,6 +38,15 @@ pub const STRIDE: usize = (BULK_AT + BULK_BYTES).next_multiple_of(2 << 20);
 
 /// [`Station::waits_for`] of a rank that waits for more than one.
 pub const ANYBODY: u32 = u32::MAX;
+
+/// What [`Station::waits_for`] says.
+pub fn waiting(number: u32) -> Waiting {
+    match number {
+        0 => Waiting::Not,
+        ANYBODY => Waiting::ForAny,
+        number => Waiting::For(number - 1),
+    }
+}
 
 /// Start of the file.
 #[derive(Debug)]

@@ -1,8 +1,10 @@
 //! The job's memory file: made and formatted by the launcher, attached by every rank.
 
 use crate::layout::{self, Header, NIC_AT, SLOTS_AT, STRIDE, Station};
+use parnass_base::atomics::Ordering;
 use parnass_base::lane::Slot;
 use parnass_base::{PAGE, Region};
+use parnass_transport::Waiting;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -99,6 +101,17 @@ impl JobMemory {
     /// How many ranks it is for.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// For whom a rank waits now, and its process number (0 before it has attached): for tools that explain a
+    /// hang from outside.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn observe(&self, rank: u32) -> (u32, Waiting) {
+        assert!(rank < self.size, "rank {rank} of {}", self.size);
+        let station = self.station(rank);
+        (station.process.load(Ordering::Acquire), layout::waiting(station.waits_for.get()))
     }
 
     pub(crate) fn station(&self, rank: u32) -> parnass_base::Placed<Station> {

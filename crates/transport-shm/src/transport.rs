@@ -362,11 +362,7 @@ impl Transport for SharedMemory {
     }
 
     fn shown(&self, of: u32) -> Waiting {
-        match self.peer(of).station.waits_for.get() {
-            0 => Waiting::Not,
-            ANYBODY => Waiting::ForAny,
-            number => Waiting::For(number - 1),
-        }
+        layout::waiting(self.peer(of).station.waits_for.get())
     }
 
     fn ring_helper(&self, target: u32) {

@@ -1,7 +1,7 @@
 //! The shared-memory transport does what every transport must do.
 
-use parnass_transport::Transport;
 use parnass_transport::conformance::{Job, check};
+use parnass_transport::{Transport, Waiting};
 use parnass_transport_shm::{JobMemory, Options, SharedMemory};
 use std::sync::Arc;
 
@@ -33,4 +33,15 @@ fn a_rank_is_given_once() {
     let _first = SharedMemory::attach(memory(), 1).unwrap();
     assert!(SharedMemory::attach(memory(), 1).unwrap_err().to_string().contains("taken"));
     assert!(SharedMemory::attach(memory(), 2).is_err());
+}
+
+#[test]
+fn tools_see_who_waits_for_whom() {
+    let file = JobMemory::create(2).unwrap();
+    let memory = || JobMemory::open(file.try_clone().unwrap()).unwrap();
+    let tool = memory();
+    assert_eq!(tool.observe(1), (0, Waiting::Not));
+    let rank = SharedMemory::attach(memory(), 1).unwrap();
+    rank.show(Waiting::For(0));
+    assert_eq!(tool.observe(1), (std::process::id(), Waiting::For(0)));
 }
