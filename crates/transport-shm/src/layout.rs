@@ -18,7 +18,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 1;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -54,7 +54,7 @@ pub fn waiting(number: u32) -> Waiting {
 pub struct Header {
     /// [`MAGIC`], written last.
     pub magic: Word64,
-    /// [`VERSION`].
+    /// [`LAYOUT_VERSION`].
     pub version: Word32,
     /// How many ranks there are.
     pub size: Word32,

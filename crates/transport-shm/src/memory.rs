@@ -54,7 +54,7 @@ impl JobMemory {
             whole.reserve(area + NIC_AT, PAGE).map_err(short)?;
         }
         let header = whole.record::<Header>(0);
-        header.version.set(layout::VERSION);
+        header.version.set(layout::LAYOUT_VERSION);
         header.size.set(size);
         header.lanes.set(layout::lanes(size) as u32);
         header.slots.set(slots as u32);
@@ -76,10 +76,10 @@ impl JobMemory {
             return Err(invalid("the descriptor for the job's memory is some other file".into()));
         }
         let (version, size) = (header.version.get(), header.size.get());
-        if version != layout::VERSION {
+        if version != layout::LAYOUT_VERSION {
             return Err(invalid(format!(
                 "the job's memory has layout version {version}, this library {}: use mpiexec and libmpi_abi of one release",
-                layout::VERSION
+                layout::LAYOUT_VERSION
             )));
         }
         if size == 0 || region.len() != PAGE + size as usize * STRIDE {

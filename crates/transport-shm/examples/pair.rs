@@ -1,5 +1,5 @@
 //! Two processes over one memory: half round trip and bandwidth, below MPI.
-//! `cargo run --release -p parnass-portals --example pair`
+//! `cargo run --release -p parnass-transport-shm --example pair`
 
 use parnass_base::Scratch;
 use parnass_base::process::{Fork, fork_alone};

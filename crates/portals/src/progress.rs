@@ -1,0 +1,247 @@
+//! Turning the wheel, and waiting until it can be turned.
+
+use crate::core::{Core, Driver, Outcome, event_of};
+use crate::interface::*;
+use crate::nic::Nic;
+use crate::record::flag;
+use crate::slab::Purpose;
+use crate::transfer;
+use parnass_base::atomics::Ordering;
+use parnass_transport::Waiting;
+use std::time::{Duration, Instant};
+
+/// Polls between two looks at the NICs of peers that this process waits for.
+const HELP_EVERY: u32 = 256;
+/// How long to sleep at most while something waits for room that nobody announces.
+const ROOM_PAUSE: Duration = Duration::from_micros(200);
+/// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// What came of driving peers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Helped {
+    worked: bool,
+    /// Somebody else held a lock.
+    busy: bool,
+}
+
+impl Core {
+    #[inline]
+    pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {
+        let nic = self.own();
+        let control = &nic.control;
+        let mut outcome = Outcome::default();
+        let mut happened = false;
+        if self.transport.poll(self.me) || control.events.count.get() != 0 {
+            self.lock(nic);
+            if control.events.count.get() != 0 {
+                self.collect_events(nic, &mut outcome);
+            }
+            happened |= self.take_in(nic, self.me, Driver::Owner, &mut outcome) != 0;
+            nic.lock().release();
+        }
+        if control.unclaimed.load(Ordering::Relaxed) != 0 {
+            happened |= self.move_own(Driver::Owner, &mut outcome);
+        }
+        if control.calls.load(Ordering::Relaxed) != 0 {
+            happened |= self.answer();
+        }
+        if self.delayed_count.load(Ordering::Relaxed) != 0 {
+            happened |= self.send_delayed(&mut outcome);
+        }
+        self.finish(&mut outcome);
+        if outcome.events.is_empty() {
+            return happened;
+        }
+        while let Some(event) = outcome.events.pop() {
+            sink(event);
+        }
+        if self.waiters.load(Ordering::Relaxed) != 0 {
+            self.transport.ring_always();
+        }
+        true
+    }
+
+    fn collect_events(&self, nic: &Nic, outcome: &mut Outcome) {
+        while let index @ 1.. = nic.control.events.head.get() {
+            let record = nic.slab.at(index);
+            outcome.events.push(event_of(record, EventKind::from_number(record.detail.get())));
+            if record.flags.get() & flag::AWAITED != 0 {
+                self.received(record.source.get(), 1);
+            }
+            nic.slab.remove(&nic.control.events, index);
+            nic.slab.release(index);
+        }
+    }
+
+    /// Somebody has matched a direct put of this process.
+    fn answer(&self) -> bool {
+        // Acquire pairs with the release in `call`.
+        self.own().control.calls.swap(0, Ordering::Acquire);
+        self.help_all().worked
+    }
+
+    /// Whether this process waits for something to happen at the NICs of peers.
+    #[inline]
+    fn expects_peers(&self) -> bool {
+        self.outstanding_count.load(Ordering::Relaxed) != 0 || self.delayed_count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Drives the NICs of all peers from which events will come, or which have no room for more.
+    fn help_all(&self) -> Helped {
+        let mut helped = Helped::default();
+        if !self.expects_peers() {
+            return helped;
+        }
+        for (target, (events, delayed)) in (0..).zip(self.outstanding.iter().zip(&self.delayed_by_target)) {
+            let concerned = events.load(Ordering::Relaxed) != 0 || delayed.load(Ordering::Relaxed) != 0;
+            if concerned && target != self.me {
+                let one = self.help(target);
+                helped.worked |= one.worked;
+                helped.busy |= one.busy;
+            }
+        }
+        helped
+    }
+
+    /// Takes in the arrivals of a target that computes, and moves data of this process that matched there.
+    fn help(&self, target: u32) -> Helped {
+        let nic = &self.nics[target as usize];
+        let arrivals = self.transport.shown(target) == Waiting::Not && self.transport.poll(target);
+        if !arrivals && nic.control.transfers.count.get() == 0 {
+            return Helped::default();
+        }
+        if !nic.lock().try_acquire(self.transport.holder()) {
+            return Helped { worked: false, busy: true };
+        }
+        let mut outcome = Outcome::default();
+        let taken = if arrivals { self.take_in(nic, target, Driver::Other, &mut outcome) } else { 0 };
+        let works = transfer::works_of(nic, Some(self.me));
+        nic.lock().release();
+        if taken != 0 {
+            self.transport.ring(target);
+        }
+        self.finish(&mut outcome);
+        let mut worked = taken != 0;
+        for work in works {
+            worked |= self.move_to(target, &work);
+        }
+        Helped { worked, busy: false }
+    }
+
+    /// Whether `progress` would find something.
+    #[inline]
+    fn has_work(&self) -> bool {
+        let control = &self.own().control;
+        self.transport.poll(self.me)
+            || control.events.count.get() != 0
+            || control.unclaimed.load(Ordering::Relaxed) != 0
+            || control.calls.load(Ordering::Relaxed) != 0
+    }
+
+    // ---- waiting
+
+    pub fn wait(&self, ticket: Ticket, awaited: Option<ProcessId>, deadline: Option<Instant>) {
+        self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+        self.wait_shown(ticket, deadline);
+        self.transport.show(Waiting::Not);
+    }
+
+    #[inline]
+    fn wait_shown(&self, ticket: Ticket, deadline: Option<Instant>) {
+        let changed = || self.has_work() || self.transport.rings() != ticket.0;
+        let expecting = self.expects_peers();
+        let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
+        if !delayed {
+            for turn in 1..=self.transport.spins() {
+                if changed() || (expecting && turn.is_multiple_of(HELP_EVERY) && self.help_all().worked) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let mut tries = 0;
+        while self.transport.step_aside(tries) {
+            if changed() {
+                return;
+            }
+            tries += 1;
+        }
+        let mut limit = delayed.then_some(ROOM_PAUSE);
+        if expecting {
+            let helped = self.help_all();
+            if helped.worked {
+                return;
+            }
+            if helped.busy {
+                limit = Some(limit.unwrap_or(BUSY_PAUSE));
+            }
+        }
+        let limit = limit.map(|limit| Instant::now() + limit);
+        let deadline = limit.into_iter().chain(deadline).min();
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        self.transport.sleep(ticket.0, deadline, &mut || self.has_work());
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    // ---- what the helper thread asks and does
+
+    /// Whether a thread of this process waits, and so does the work itself.
+    pub fn is_attended(&self) -> bool {
+        self.transport.shown(self.me) != Waiting::Not
+    }
+
+    /// Whether there is work that should not wait for the owner.
+    pub fn needs_help(&self) -> bool {
+        let control = &self.own().control;
+        self.transport.poll(self.me)
+            || control.unclaimed.load(Ordering::Relaxed) != 0
+            || control.calls.load(Ordering::Relaxed) != 0
+            || self.delayed_count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Progress whose events are left for the owner. Returns whether anything happened.
+    pub fn work_unattended(&self) -> bool {
+        let nic = self.own();
+        let mut outcome = Outcome::default();
+        let mut happened = false;
+        if self.transport.poll(self.me) && nic.lock().try_acquire(self.transport.holder()) {
+            happened |= self.take_in(nic, self.me, Driver::Other, &mut outcome) != 0;
+            nic.lock().release();
+        }
+        happened |= self.move_own(Driver::Other, &mut outcome);
+        if nic.control.calls.load(Ordering::Relaxed) != 0 {
+            happened |= self.answer();
+        }
+        if self.delayed_count.load(Ordering::Relaxed) != 0 {
+            happened |= self.send_delayed(&mut outcome);
+        }
+        self.finish(&mut outcome);
+        if !outcome.events.is_empty() {
+            self.lock(nic);
+            while let Some(event) = outcome.events.pop() {
+                self.queue_copy(nic, &event, 0);
+            }
+            nic.lock().release();
+        }
+        if happened {
+            self.transport.ring(self.me);
+        }
+        happened
+    }
+
+    pub fn queue_copy(&self, nic: &Nic, event: &Event, flags: u32) {
+        let index = nic.slab.allocate(Purpose::Completion);
+        if index != 0 {
+            let record = nic.slab.at(index);
+            record.source.set(event.initiator.0);
+            record.match_bits.set(event.match_bits);
+            record.header_data.set(event.header_data);
+            record.requested.set(event.requested_length);
+            record.length.set(event.placed_length);
+            record.user.set(event.user);
+            record.flags.set(flags);
+            nic.queue_event(index, event.kind as u32);
+        }
+    }
+}

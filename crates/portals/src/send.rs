@@ -1,0 +1,151 @@
+//! Puts on their way out: into a mailbox, or into the queue of what has no room yet.
+
+use crate::core::{Core, Outcome};
+use crate::interface::*;
+use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM, INLINE_ROOM};
+use parnass_base::atomics::Ordering;
+use parnass_transport::Waiting;
+
+/// Something that waits for room in the mailbox of its target.
+#[derive(Debug)]
+pub enum Delayed {
+    Put(Put),
+    Message { tag: u32, words: [u64; 4] },
+}
+
+impl Core {
+    #[inline]
+    pub fn put(&self, put: &Put) -> Result<PutOutcome, PortalError> {
+        let target = put.target.0;
+        let Some(delayed) = self.delayed_by_target.get(target as usize) else {
+            return Err(PortalError::NoSuchProcess(target, self.size()));
+        };
+        if delayed.load(Ordering::Relaxed) == 0
+            && let Some(outcome) = self.send(put)
+        {
+            return Ok(outcome);
+        }
+        self.delay(target, Delayed::Put(*put));
+        Ok(PutOutcome::Pending)
+    }
+
+    #[cold]
+    fn delay(&self, target: u32, what: Delayed) {
+        let mut queues = self.delayed();
+        queues[target as usize].push_back(what);
+        self.delayed_by_target[target as usize].fetch_add(1, Ordering::Relaxed);
+        self.delayed_count.fetch_add(1, Ordering::Relaxed);
+        drop(queues);
+        self.transport.ring_helper(self.me);
+    }
+
+    /// Hands a put to the transport; `None`: no room now.
+    #[inline]
+    fn send(&self, put: &Put) -> Option<PutOutcome> {
+        let transport = &*self.transport;
+        let target = put.target.0;
+        let ack = put.ack == Ack::Matched;
+        if put.protocol == Protocol::Buffered {
+            if !ack && put.length <= INLINE_ROOM {
+                let mut data = [0; 5];
+                message::gather(put.source, put.length, &mut data);
+                let [a, b, c, d, e] = data;
+                let words = [put.match_bits, put.header_data, a, b, c, d, e];
+                let tag = message::tag(INLINE, put.length, self.me);
+                let used = 2 + put.length.div_ceil(8);
+                return transport.post(target, tag, &words[..used]).then_some(PutOutcome::Done);
+            }
+            if ack && put.length <= INLINE_ACK_ROOM {
+                let mut data = [0; 4];
+                message::gather(put.source, put.length, &mut data);
+                let [a, b, c, d] = data;
+                let words = [put.match_bits, put.header_data, put.user, a, b, c, d];
+                let tag = message::tag(INLINE_ACK, put.length, self.me);
+                let used = 3 + put.length.div_ceil(8);
+                self.expect(target, 1);
+                if transport.post(target, tag, &words[..used]) {
+                    return Some(PutOutcome::Done);
+                }
+                self.received(target, 1);
+                return None;
+            }
+            if let Some(bulk) = transport.claim(put.length) {
+                transport.fill(bulk, put.source, put.length);
+                let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
+                let tag = message::tag(BULK, usize::from(ack), self.me);
+                self.expect(target, u32::from(ack));
+                if transport.post(target, tag, &words) {
+                    return Some(PutOutcome::Done);
+                }
+                self.received(target, u32::from(ack));
+                transport.discard(bulk);
+                return None;
+            }
+        }
+        let address = put.source.value() as u64;
+        let words = [put.match_bits, put.header_data, address, put.length as u64, put.user];
+        let tag = message::tag(DIRECT, usize::from(ack), self.me);
+        self.expect(target, 1 + u32::from(ack));
+        if transport.post(target, tag, &words) {
+            if transport.shown(target) == Waiting::Not {
+                transport.ring_helper(target);
+            }
+            return Some(PutOutcome::Pending);
+        }
+        self.received(target, 1 + u32::from(ack));
+        None
+    }
+
+    /// Notes that `count` events will come from `target`.
+    #[inline]
+    fn expect(&self, target: u32, count: u32) {
+        if count != 0 {
+            self.outstanding[target as usize].fetch_add(count, Ordering::Relaxed);
+            self.outstanding_count.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    pub fn received(&self, target: u32, count: u32) {
+        if count != 0 {
+            self.outstanding[target as usize].fetch_sub(count, Ordering::Relaxed);
+            self.outstanding_count.fetch_sub(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends a message that belongs to a transfer, now or later.
+    pub fn post_or_delay(&self, target: u32, tag: u32, words: [u64; 4]) {
+        if self.delayed_by_target[target as usize].load(Ordering::Relaxed) != 0
+            || !self.transport.post(target, tag, &words)
+        {
+            self.delay(target, Delayed::Message { tag, words });
+        }
+    }
+
+    /// Tries again to send what was delayed. Returns whether anything went.
+    #[cold]
+    pub fn send_delayed(&self, outcome: &mut Outcome) -> bool {
+        let Ok(mut queues) = self.delayed.try_lock() else { return false };
+        let mut moved = false;
+        for (target, (queue, count)) in queues.iter_mut().zip(&self.delayed_by_target).enumerate() {
+            while let Some(first) = queue.front() {
+                match first {
+                    Delayed::Put(put) => match self.send(put) {
+                        None => break,
+                        Some(PutOutcome::Done) => outcome.events.push(put.event(EventKind::Send)),
+                        Some(PutOutcome::Pending) => (),
+                    },
+                    Delayed::Message { tag, words } => {
+                        if !self.transport.post(target as u32, *tag, words) {
+                            break;
+                        }
+                    }
+                }
+                queue.pop_front();
+                count.fetch_sub(1, Ordering::Relaxed);
+                self.delayed_count.fetch_sub(1, Ordering::Relaxed);
+                moved = true;
+            }
+        }
+        moved
+    }
+}
