@@ -281,6 +281,14 @@ impl Process {
         orphans.is_empty()
     }
 
+    /// Whether a request that the user has freed is still active on this communicator.
+    pub(crate) fn has_orphans_on(&self, communicator: &Communicator) -> bool {
+        let on_it = |request: &Arc<Request>| {
+            request.communicator().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), communicator))
+        };
+        !self.release_orphans() && lock(&self.orphans).iter().any(on_it)
+    }
+
     /// Whether [`Process::finalize`] has been called.
     pub fn is_finalized(&self) -> bool {
         self.finalized.load(Ordering::Acquire)

@@ -9,7 +9,7 @@ use parnass_mpi::constants::*;
 use parnass_mpi::environment::Placement;
 use parnass_mpi::group::Comparison;
 use parnass_mpi::process::UserBytes;
-use parnass_mpi::{Communicator, Errhandler, Group, Info, Plane, Process, ThreadLevel};
+use parnass_mpi::{Communicator, Errhandler, Group, Info, Plane, Process, Request, ThreadLevel};
 use parnass_portals::ProcessId;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -455,4 +455,36 @@ fn topologies_survive_duplication_and_gather_their_edges() {
             assert_eq!(sources, (here + 1..n).map(|high| (high, here + high)).collect::<Vec<_>>());
         });
     }
+}
+
+#[test]
+fn disconnecting_waits_for_the_freed_requests_of_the_communicator_only() {
+    job(2, |process| {
+        let world = process.world();
+        let (one, other) =
+            (world.duplicate(process, 0, None).unwrap(), world.duplicate(process, 0, None).unwrap());
+        let places = [Scratch::new(4), Scratch::new(4)];
+        let bytes = |place: &Scratch| UserBytes { address: place.address(), length: 4 };
+        let peer = 1 - process.rank() as i32;
+        for (comm, place) in [&one, &other].into_iter().zip(&places) {
+            let receive =
+                process.start_receive_bytes(comm, Plane::PointToPoint, peer, 0, bytes(place)).unwrap();
+            Request::transfer(comm, receive).free(process).unwrap();
+        }
+        let number = Scratch::new(4);
+        number.address().write(&[7; 4]);
+        let send = |comm: &Communicator| {
+            let mut send =
+                process.start_send_bytes(comm, Plane::PointToPoint, peer, 0, bytes(&number)).unwrap();
+            process.wait_until(send.awaited(), || send.poll(process)).unwrap();
+        };
+        send(&one);
+        one.quiesce(process);
+        let mut got = [0; 4];
+        places[0].address().read(&mut got);
+        assert_eq!(got, [7; 4]);
+        // The receive on the other one is still pending, and did not matter.
+        send(&other);
+        other.quiesce(process);
+    });
 }

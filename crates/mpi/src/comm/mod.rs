@@ -284,10 +284,10 @@ impl Communicator {
         }
     }
 
-    /// For MPI_Comm_disconnect: completes what the program has started and freed. (What it has not freed it must
+    /// For MPI_Comm_disconnect: completes what the program has started here and freed. (What it has not freed it must
     /// have completed itself.)
     pub fn quiesce(&self, process: &Process) {
-        process.wait_until(None, || process.release_orphans().then_some(()));
+        process.wait_until(None, || (!process.has_orphans_on(self)).then_some(()));
     }
 
     /// Whether MPI_Comm_free and MPI_Comm_disconnect may be called on it.
