@@ -1,4 +1,17 @@
-//! The virtual NIC. See ARCHITECTURE.md, "The virtual NIC: the heart".
+//! The virtual NIC: matching, memory descriptors, events. It knows no MPI, no socket, no clock and no pointer.
+//!
+//! Every process has a NIC, which lies in memory that its peers see too. [`Interface`] is a process's door to it.
+//! Reading order:
+//!
+//! * [`Interface`]: what the layer above may ask, and what it is told;
+//! * `message`: what travels; `record`, `slab`, `index`, `nic`: what a NIC's memory holds, and how a match is found;
+//! * `core`: taking in arrivals, matching, receiving; `send`: puts on their way out;
+//! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
+//! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
+//! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
+//!
+//! **Whoever holds a NIC's lock may drive it, and nobody holds two.** What a driver finds out for others is delivered after
+//! the release.
 #![forbid(unsafe_code)]
 
 mod core;

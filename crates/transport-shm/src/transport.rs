@@ -150,6 +150,10 @@ impl SharedMemory {
             UNKNOWN => {
                 // Acquire pairs with the release in `attach`.
                 let process = peer.station.process.load(Ordering::Acquire);
+                if process == 0 {
+                    // Not attached yet: ask again.
+                    return false;
+                }
                 let reached = process == self.process || self.reads_nonce_of(peer, process);
                 peer.reach.store(if reached { REACHED } else { REFUSED }, Ordering::Relaxed);
                 reached

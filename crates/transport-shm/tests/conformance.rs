@@ -45,3 +45,16 @@ fn tools_see_who_waits_for_whom() {
     rank.show(Waiting::For(0));
     assert_eq!(tool.observe(1), (std::process::id(), Waiting::For(0)));
 }
+
+#[test]
+fn a_peer_that_comes_later_can_be_reached_then() {
+    let file = JobMemory::create(2).unwrap();
+    let attach = |rank| {
+        let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+        SharedMemory::attach_with(memory, rank, Options { cross_memory: true }).unwrap()
+    };
+    let first = attach(0);
+    assert!(!first.reaches(1));
+    let _second = attach(1);
+    assert!(first.reaches(1));
+}
