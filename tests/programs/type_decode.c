@@ -317,6 +317,13 @@ static void operations(void)
     REFUSES(MPI_Reduce_local(in, inout, 2, resized, MPI_SUM), MPI_ERR_OP);
     REFUSES(MPI_Reduce_local(in, inout, 2, MPI_DOUBLE, MPI_BXOR), MPI_ERR_OP);
     REFUSES(MPI_Reduce_local(in, inout, 2, type, op), MPI_ERR_TYPE);
+    REFUSES(MPI_Reduce_local(NULL, inout, 2, MPI_CHAR, op), MPI_ERR_BUFFER);
+    REFUSES(MPI_Reduce_local(in, MPI_IN_PLACE, 2, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+    int position = 0;
+    REFUSES(MPI_Pack(NULL, 2, MPI_INT, inout, 8, &position, MPI_COMM_SELF), MPI_ERR_BUFFER);
+    REFUSES(MPI_Pack(in, 1, MPI_INT, NULL, 8, &position, MPI_COMM_SELF), MPI_ERR_BUFFER);
+    REFUSES(MPI_Unpack(NULL, 8, &position, inout, 1, MPI_INT, MPI_COMM_SELF), MPI_ERR_BUFFER);
+    SUCCEEDS(MPI_Pack(NULL, 0, MPI_INT, NULL, 0, &position, MPI_COMM_SELF));
     SUCCEEDS(MPI_Op_commutative(MPI_MAXLOC, &commutes));
     CHECK_EQUAL(commutes, 1);
     SUCCEEDS(MPI_Op_free(&op));

@@ -86,5 +86,7 @@ pub fn reduce_local(
     datatype: &Arc<Datatype>,
     op: &Arc<Op>,
 ) -> Result<()> {
+    buffer(inbuf, count, datatype, "inbuf")?;
+    buffer(inoutbuf, count, datatype, "inoutbuf")?;
     op.reduce_local(datatype, inbuf.user(), inoutbuf.user(), count as u64)
 }

@@ -1,10 +1,27 @@
 //! Bodies of procedures: packing and unpacking (MPI 5.0, sections 5.2 and 5.3).
 
 use super::prelude::*;
+use parnass_base::UserAddress;
 use parnass_mpi::datatype::{self, Buffer};
 
-fn buffer(address: Address, count: i64, datatype: &Arc<Datatype>) -> Buffer<'_> {
-    Buffer::new(address.user(), count as u64, datatype)
+/// The data argument `name`, which must have an address if there is data.
+fn data<'a>(address: Address, count: i64, datatype: &'a Arc<Datatype>, name: &str) -> Result<Buffer<'a>> {
+    buffer(address, count, datatype, name)?;
+    Ok(Buffer::new(address.user(), count as u64, datatype))
+}
+
+/// The packed argument `name`, which must have an address if data goes in or out.
+fn packed(address: Address, size: i64, data: Buffer<'_>, name: &str) -> Result<UserAddress> {
+    if address.value() <= MPI_IN_PLACE && size > 0 && data.size() > 0 {
+        return Err(Error::new(
+            MPI_ERR_BUFFER,
+            format!(
+                "{name} is {:#x}, which is no address; give the address of the packed buffer",
+                address.value()
+            ),
+        ));
+    }
+    Ok(address.user())
 }
 
 /// MPI_Pack.
@@ -18,7 +35,9 @@ pub fn pack(
     position: IntInOut,
     _comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let end = datatype::pack(buffer(inbuf, incount, datatype), outbuf.user(), outsize, position.get())?;
+    let input = data(inbuf, incount, datatype, "inbuf")?;
+    let packed = packed(outbuf, outsize, input, "outbuf")?;
+    let end = datatype::pack(input, packed, outsize, position.get())?;
     position.set(end, "position")
 }
 
@@ -33,8 +52,9 @@ pub fn pack_external(
     outsize: i64,
     position: InOut<i64>,
 ) -> Result<()> {
-    let input = buffer(inbuf, incount, datatype);
-    let end = datatype::pack_external(datarep, input, outbuf.user(), outsize, position.get())?;
+    let input = data(inbuf, incount, datatype, "inbuf")?;
+    let packed = packed(outbuf, outsize, input, "outbuf")?;
+    let end = datatype::pack_external(datarep, input, packed, outsize, position.get())?;
     position.set(end);
     Ok(())
 }
@@ -74,7 +94,9 @@ pub fn unpack(
     datatype: &Arc<Datatype>,
     _comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let end = datatype::unpack(inbuf.user(), insize, position.get(), buffer(outbuf, outcount, datatype))?;
+    let output = data(outbuf, outcount, datatype, "outbuf")?;
+    let packed = packed(inbuf, insize, output, "inbuf")?;
+    let end = datatype::unpack(packed, insize, position.get(), output)?;
     position.set(end, "position")
 }
 
@@ -89,8 +111,9 @@ pub fn unpack_external(
     outcount: i64,
     datatype: &Arc<Datatype>,
 ) -> Result<()> {
-    let output = buffer(outbuf, outcount, datatype);
-    let end = datatype::unpack_external(datarep, inbuf.user(), insize, position.get(), output)?;
+    let output = data(outbuf, outcount, datatype, "outbuf")?;
+    let packed = packed(inbuf, insize, output, "inbuf")?;
+    let end = datatype::unpack_external(datarep, packed, insize, position.get(), output)?;
     position.set(end);
     Ok(())
 }
