@@ -33,9 +33,16 @@ impl JobMemory {
         let file = Region::create_file(c"parnass-job", PAGE + size as usize * STRIDE).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make the job's memory file: {error}"))
         })?;
-        let region = Region::map_file(file.try_clone()?)?;
+        let region = Self::map(file.try_clone()?)?;
         Self::format(&region, size)?;
         Ok(file)
+    }
+
+    fn map(file: OwnedFd) -> io::Result<Arc<Region>> {
+        Region::map_file(file).map_err(|error| {
+            let advice = "the limit of address space (ulimit -v) must leave room for it";
+            io::Error::new(error.kind(), format!("cannot map the job's memory: {error}; {advice}"))
+        })
     }
 
     fn format(region: &Arc<Region>, size: u32) -> io::Result<()> {
@@ -67,7 +74,7 @@ impl JobMemory {
     /// # Errors
     /// It is none, or of another version.
     pub fn open(file: OwnedFd) -> io::Result<JobMemory> {
-        let region = Region::map_file(file)?;
+        let region = Self::map(file)?;
         if region.len() < PAGE {
             return Err(invalid(format!("the job's memory file has only {} bytes", region.len())));
         }
