@@ -50,6 +50,7 @@ impl UserAddress {
     }
 
     /// The address `bytes` further on. Wraps, since absolute displacements start from address 0 (MPI_BOTTOM).
+    #[inline]
     #[must_use]
     #[inline]
     pub const fn offset(self, bytes: i64) -> UserAddress {

@@ -5,6 +5,8 @@
 //!   '------- one round -----------------' '- local --'   '--- next round ---' '-...
 //! ```
 //!
+//! In an exchange the send stands before the receive: the message is on its way while the receive is posted.
+//!
 //! A schedule holds no address and no datatype, so it can be kept and run again: blocking, nonblocking,
 //! persistent or simulated runs all execute the same list.
 
@@ -126,16 +128,19 @@ pub struct Schedule {
 
 impl Schedule {
     /// In order. The last step that is not local is followed by a [`Step::Wait`].
+    #[inline]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// How much working memory the schedule needs.
+    #[inline]
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
     }
 
     /// The largest number of sends and receives that are under way at once.
+    #[inline]
     pub fn width(&self) -> usize {
         self.width
     }

@@ -25,8 +25,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let mut have = 1;
     while have < size {
         let number = have.min(size - have);
-        builder.receive(Peer::Local((rank + have) % size), packed.bytes(length(have), length(number)));
         builder.send(Peer::Local((rank + size - have) % size), packed.bytes(0, length(number)));
+        builder.receive(Peer::Local((rank + have) % size), packed.bytes(length(have), length(number)));
         builder.wait();
         have += number;
     }

@@ -25,12 +25,11 @@ fn build(problem: &Problem<'_>) -> Schedule {
     while mask < problem.size {
         let mine = rank & !(mask - 1);
         let partner = Peer::Local(rank ^ mask);
+        let block = if mask == 1 { contribution } else { problem.recv_blocks(mine, mask) };
+        builder.send(partner, block);
         builder.receive(partner, problem.recv_blocks(mine ^ mask, mask));
         if mask == 1 {
-            builder.send(partner, contribution);
             builder.copy(contribution, own);
-        } else {
-            builder.send(partner, problem.recv_blocks(mine, mask));
         }
         builder.wait();
         mask *= 2;

@@ -21,9 +21,9 @@ fn build(problem: &Problem<'_>) -> Schedule {
     for round in 0..size - 1 {
         let gives = (rank + size - round) % size;
         let takes = (rank + size - round - 1) % size;
-        builder.receive(Peer::Local((rank + size - 1) % size), problem.recv_block(takes));
         let block = if round == 0 { contribution } else { problem.recv_block(gives) };
         builder.send(Peer::Local((rank + 1) % size), block);
+        builder.receive(Peer::Local((rank + size - 1) % size), problem.recv_block(takes));
         if round == 0 {
             builder.copy(contribution, own);
         }

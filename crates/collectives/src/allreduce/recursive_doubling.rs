@@ -35,8 +35,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let mut mask = 1;
     while mask < core.size {
         let partner = me ^ mask;
-        builder.receive(Peer::Local(core.rank(partner)), other);
         builder.send(Peer::Local(core.rank(partner)), sum);
+        builder.receive(Peer::Local(core.rank(partner)), other);
         builder.wait();
         if core.first_rank(partner) < core.first_rank(me) {
             builder.reduce(other, sum);

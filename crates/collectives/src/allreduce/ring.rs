@@ -28,14 +28,14 @@ fn build(problem: &Problem<'_>) -> Schedule {
     for round in 0..size - 1 {
         let taken = block(rank + 2 * size - round - 1);
         let place = incoming.part(0, taken.count, element);
-        builder.receive(previous, place);
         builder.send(next, block(rank + 2 * size - round));
+        builder.receive(previous, place);
         builder.wait();
         builder.reduce(place, taken);
     }
     for round in 0..size - 1 {
-        builder.receive(previous, block(rank + 2 * size - round));
         builder.send(next, block(rank + 2 * size + 1 - round));
+        builder.receive(previous, block(rank + 2 * size - round));
         builder.wait();
     }
     builder.finish()

@@ -22,8 +22,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let (rank, size) = (problem.rank, problem.size);
     let mut distance = 1;
     while distance < size {
-        builder.receive(Peer::Local((rank + size - distance) % size), SIGNAL);
         builder.send(Peer::Local((rank + distance) % size), SIGNAL);
+        builder.receive(Peer::Local((rank + size - distance) % size), SIGNAL);
         builder.wait();
         distance *= 2;
     }

@@ -22,8 +22,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
         builder.wait();
         (1..problem.size).for_each(|rank| builder.send(Peer::Local(rank), SIGNAL));
     } else {
-        builder.receive(Peer::Local(0), SIGNAL);
         builder.send(Peer::Local(0), SIGNAL);
+        builder.receive(Peer::Local(0), SIGNAL);
     }
     builder.finish()
 }

@@ -25,8 +25,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
     while mask < size {
         let partner = rank ^ mask;
         if partner < size {
-            builder.receive(Peer::Local(partner), other);
             builder.send(Peer::Local(partner), sum);
+            builder.receive(Peer::Local(partner), other);
             builder.wait();
             if partner < rank {
                 if is_first {

@@ -27,8 +27,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
         }
         builder.copy(problem.contribution(), packed.bytes(0, block_bytes));
         builder.wait();
-        builder.receive(Peer::Remote(0), everything);
         builder.send(Peer::Remote(0), packed);
+        builder.receive(Peer::Remote(0), everything);
         builder.wait();
     } else {
         builder.send(Peer::Local(0), problem.contribution());

@@ -21,8 +21,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let operands = problem.operands();
     let sum = tree_reduce(&mut builder, rank, size, operands, None, problem.element(), Peer::Local);
     if rank == 0 {
-        builder.receive(Peer::Remote(0), result);
         builder.send(Peer::Remote(0), sum);
+        builder.receive(Peer::Remote(0), result);
         builder.wait();
     }
     tree_broadcast(&mut builder, rank, size, result, Peer::Local);

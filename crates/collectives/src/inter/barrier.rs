@@ -20,13 +20,13 @@ fn build(problem: &Problem<'_>) -> Schedule {
     if problem.rank == 0 {
         (1..problem.size).for_each(|rank| builder.receive(Peer::Local(rank), SIGNAL));
         builder.wait();
-        builder.receive(Peer::Remote(0), SIGNAL);
         builder.send(Peer::Remote(0), SIGNAL);
+        builder.receive(Peer::Remote(0), SIGNAL);
         builder.wait();
         (1..problem.size).for_each(|rank| builder.send(Peer::Local(rank), SIGNAL));
     } else {
-        builder.receive(Peer::Local(0), SIGNAL);
         builder.send(Peer::Local(0), SIGNAL);
+        builder.receive(Peer::Local(0), SIGNAL);
     }
     builder.finish()
 }

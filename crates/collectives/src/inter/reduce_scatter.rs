@@ -27,8 +27,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
         return builder.finish();
     }
     let received = builder.scratch_elements(operands.count, element);
-    builder.receive(Peer::Remote(0), received);
     builder.send(Peer::Remote(0), sum);
+    builder.receive(Peer::Remote(0), received);
     builder.wait();
     let block = |of: u32| {
         let (first, count) = problem.operand_block(of);

@@ -16,43 +16,70 @@ pub enum Side<'a> {
     None,
     /// One buffer, or equal blocks of `count` elements one after the other.
     Even { address: UserAddress, count: u64, datatype: &'a Arc<Datatype> },
-    /// Blocks of one datatype; offsets in bytes. For a reduce-scatter the offsets are empty.
-    Varied { address: UserAddress, counts: Vec<u64>, offsets: Vec<i64>, datatype: &'a Arc<Datatype> },
-    /// Blocks each of its own datatype; offsets in bytes.
-    Typed { address: UserAddress, counts: Vec<u64>, offsets: Vec<i64>, datatypes: Vec<Arc<Datatype>> },
+    /// Blocks that differ.
+    Varied { address: UserAddress, blocks: Box<Blocks<'a>> },
+}
+
+/// Blocks that differ, one for each process of the group that is talked to.
+#[derive(Clone, Debug)]
+pub struct Blocks<'a> {
+    pub counts: Vec<u64>,
+    /// In bytes. Empty for a reduce-scatter, whose blocks follow one another.
+    pub offsets: Vec<i64>,
+    pub datatypes: BlockTypes<'a>,
+}
+
+/// The datatypes of blocks.
+#[derive(Clone, Debug)]
+pub enum BlockTypes<'a> {
+    Same(&'a Arc<Datatype>),
+    /// One for each block.
+    Each(Vec<Arc<Datatype>>),
 }
 
 impl Side<'_> {
+    #[inline]
     fn address(&self) -> UserAddress {
         match self {
             Side::None => UserAddress::NULL,
-            Side::Even { address, .. } | Side::Varied { address, .. } | Side::Typed { address, .. } => {
-                *address
-            }
+            Side::Even { address, .. } | Side::Varied { address, .. } => *address,
         }
     }
 
+    #[inline]
     fn datatype(&self) -> Option<&Arc<Datatype>> {
         match self {
-            Side::Even { datatype, .. } | Side::Varied { datatype, .. } => Some(datatype),
-            Side::None | Side::Typed { .. } => None,
+            Side::None => None,
+            Side::Even { datatype, .. } => Some(datatype),
+            Side::Varied { blocks, .. } => match &blocks.datatypes {
+                BlockTypes::Same(datatype) => Some(datatype),
+                BlockTypes::Each(_) => None,
+            },
         }
     }
 
+    #[inline]
     fn datatypes(&self) -> &[Arc<Datatype>] {
         match self {
-            Side::Typed { datatypes, .. } => datatypes,
-            _ => &[],
+            Side::None | Side::Even { .. } => &[],
+            Side::Varied { blocks, .. } => match &blocks.datatypes {
+                BlockTypes::Same(_) => &[],
+                BlockTypes::Each(datatypes) => datatypes,
+            },
         }
     }
 
+    #[inline]
     fn part(&self) -> Part {
         match self {
-            Side::None | Side::Typed { .. } => Part::default(),
+            Side::None => Part::default(),
             Side::Even { count, datatype, .. } => {
                 Part { count: *count, element: element_of(datatype, *count) }
             }
-            Side::Varied { datatype, .. } => Part { count: 0, element: element_of(datatype, 1) },
+            Side::Varied { blocks, .. } => match &blocks.datatypes {
+                BlockTypes::Same(datatype) => Part { count: 0, element: element_of(datatype, 1) },
+                BlockTypes::Each(_) => Part::default(),
+            },
         }
     }
 
@@ -62,8 +89,8 @@ impl Side<'_> {
 
     fn vector<'v>(&'v self, elements: &'v [Element]) -> Option<Vector<'v>> {
         match self {
-            Side::Varied { counts, offsets, .. } | Side::Typed { counts, offsets, .. } => {
-                Some(Vector { counts, offsets, elements })
+            Side::Varied { blocks, .. } => {
+                Some(Vector { counts: &blocks.counts, offsets: &blocks.offsets, elements })
             }
             Side::None | Side::Even { .. } => None,
         }
@@ -71,6 +98,7 @@ impl Side<'_> {
 }
 
 /// How `count` elements of a datatype lie in memory.
+#[inline]
 fn element_of(datatype: &Datatype, count: u64) -> Element {
     let layout = datatype.layout();
     Element {
@@ -101,6 +129,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call without root, buffers and operator.
+    #[inline]
     pub fn new(communicator: &'a Arc<Communicator>, operation: Operation) -> Call<'a> {
         Call {
             communicator,
@@ -114,6 +143,7 @@ impl<'a> Call<'a> {
     }
 
     /// What the schedule depends on.
+    #[inline]
     pub(super) fn shape(&self, oversubscribed: bool) -> Shape {
         let communicator = self.communicator;
         Shape {
@@ -135,6 +165,7 @@ impl<'a> Call<'a> {
     }
 
     /// What the executor needs of it.
+    #[inline]
     pub(super) fn parts(&self) -> Parts<'_> {
         Parts {
             communicator: self.communicator,
@@ -149,6 +180,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the schedule depends on nothing but the shape.
+    #[inline]
     pub(super) fn is_even(&self) -> bool {
         let is_even = |side: &Side<'_>| matches!(side, Side::None | Side::Even { .. });
         is_even(&self.send) && is_even(&self.recv)

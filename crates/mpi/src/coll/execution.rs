@@ -41,6 +41,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    #[inline]
     fn process_of(&self, peer: Peer) -> ProcessId {
         match peer {
             Peer::Local(rank) => self.communicator.group().process(rank as i32),
@@ -55,6 +56,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The datatype of a span; `None` for bytes.
+    #[inline]
     fn datatype(&self, kind: Kind) -> Result<Option<&'a Arc<Datatype>>> {
         let datatype = match kind {
             Kind::Bytes => return Ok(None),
@@ -209,6 +211,7 @@ impl Execution {
         true
     }
 
+    #[inline]
     fn address(&self, parts: &Parts<'_>, span: Span) -> UserAddress {
         let base = match span.region {
             Region::Send => parts.send,
@@ -219,6 +222,7 @@ impl Execution {
     }
 
     /// A span as one run of bytes or, if it is none, as a buffer of its datatype.
+    #[inline]
     fn resolve<'a>(
         &self,
         parts: &Parts<'a>,

@@ -6,7 +6,7 @@ mod call;
 mod execution;
 
 pub(crate) use cache::Cache;
-pub use call::{Call, Side};
+pub use call::{BlockTypes, Blocks, Call, Side};
 pub use parnass_collectives::{Operation as Collective, Overrides};
 
 use crate::error::Result;

@@ -5,7 +5,7 @@
 use crate::arguments;
 use crate::calls::prelude::*;
 use parnass_base::UserAddress;
-use parnass_mpi::coll::{Call as Collective, Collective as Operation, Side};
+use parnass_mpi::coll::{BlockTypes, Blocks, Call as Collective, Collective as Operation, Side};
 
 /// Whether a buffer is MPI_IN_PLACE, which intercommunicators do not know.
 fn in_place(buffer: Address, comm: &Communicator, name: &str) -> Result<bool> {
@@ -26,6 +26,7 @@ fn in_place(buffer: Address, comm: &Communicator, name: &str) -> Result<bool> {
 }
 
 /// A buffer of equal blocks.
+#[inline]
 fn even<'a>(buffer: Address, count: i64, datatype: &'a Arc<Datatype>, names: [&str; 2]) -> Result<Side<'a>> {
     let count = arguments::count(count, names[1])?;
     arguments::buffer(buffer, count, datatype, names[0])?;
@@ -63,7 +64,8 @@ fn varied<'a>(
         .iter()
         .map(|displacement| displacement.wrapping_mul(extent))
         .collect();
-    Ok(Side::Varied { address: buffer.user(), counts, offsets, datatype })
+    let blocks = Box::new(Blocks { counts, offsets, datatypes: BlockTypes::Same(datatype) });
+    Ok(Side::Varied { address: buffer.user(), blocks })
 }
 
 /// A buffer of blocks each of its own datatype, with displacements in bytes.
@@ -89,10 +91,12 @@ fn typed(
         }
         types.push(Arc::clone(&datatype));
     }
-    Ok(Side::Typed { address: buffer.user(), counts, offsets, datatypes: types })
+    let blocks = Box::new(Blocks { counts, offsets, datatypes: BlockTypes::Each(types) });
+    Ok(Side::Varied { address: buffer.user(), blocks })
 }
 
 /// Where both buffers are significant they must not be the same.
+#[inline]
 fn distinct(send: &Side<'_>, recv: &Side<'_>) -> Result<()> {
     let extent_of = |side: &Side<'_>| match side {
         Side::Even { address, count, datatype } => (*address, *count > 0 && datatype.layout().size() > 0),
@@ -477,8 +481,8 @@ pub fn reduce_scatter(
     // In place the operands of all blocks lie in the receive buffer.
     let received = if collective.in_place { total } else { counts[comm.rank() as usize] as i64 };
     arguments::buffer(recvbuf, received, &datatype, "recvbuf")?;
-    collective.recv =
-        Side::Varied { address: recvbuf.user(), counts, offsets: Vec::new(), datatype: &datatype };
+    let blocks = Blocks { counts, offsets: Vec::new(), datatypes: BlockTypes::Same(&datatype) };
+    collective.recv = Side::Varied { address: recvbuf.user(), blocks: Box::new(blocks) };
     if !collective.in_place {
         collective.send = even(sendbuf, total, &datatype, ["sendbuf", "recvcounts"])?;
         let recv = Side::Even { address: recvbuf.user(), count: received as u64, datatype: &datatype };
