@@ -233,6 +233,60 @@ fn probes_see_the_message_that_the_receive_gets() {
     });
 }
 
+/// A blocking receive takes its message on a short way; receives that were posted before come first all the same,
+/// and messages for others that arrive meanwhile are kept.
+#[test]
+fn a_blocking_receive_comes_after_the_receives_posted_before() {
+    run(2, SINGLE, |process| {
+        let world = process.world();
+        for length in [0usize, 8, 33, 40, 41, 1000, 20_000, 300_000] {
+            for mode in [SendMode::Standard, SendMode::Synchronous] {
+                let message = |tag: i32, number: u64| pattern(0, 1, tag, number, length);
+                if process.rank() == 0 {
+                    process.receive(world, nothing(process), 1, 9).unwrap();
+                    let order = [(2, 0), (1, 0), (3, 0), (1, 1), (2, 1), (1, 2)];
+                    let data: Vec<_> =
+                        order.iter().map(|&(tag, number)| memory(&message(tag, number))).collect();
+                    let sends: Vec<_> = order
+                        .iter()
+                        .zip(&data)
+                        .map(|(&(tag, _), data)| {
+                            Some(process.isend(world, bytes(process, data), 1, tag, mode).unwrap())
+                        })
+                        .collect();
+                    complete::wait_all(process, &sends[..], |_, result| {
+                        assert_eq!(result, Ok(Status::EMPTY))
+                    });
+                } else {
+                    let places: Vec<_> = (0..6).map(|_| Scratch::new(length)).collect();
+                    let buffer = |place: usize| bytes(process, &places[place]);
+                    let first = process.ireceive(world, buffer(0), MPI_ANY_SOURCE, 1).unwrap();
+                    let second = process.ireceive(world, buffer(1), 0, 1).unwrap();
+                    process.send(world, nothing(process), 0, 9, SendMode::Standard).unwrap();
+                    assert_eq!(process.receive(world, buffer(2), 0, 1).unwrap(), sent(0, 1, length));
+                    assert_eq!(
+                        process.receive(world, buffer(3), MPI_ANY_SOURCE, 2).unwrap(),
+                        sent(0, 2, length)
+                    );
+                    let any = process.receive(world, buffer(4), MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap();
+                    assert_eq!(any, sent(0, 3, length));
+                    assert_eq!(
+                        process.receive(world, buffer(5), 0, MPI_ANY_TAG).unwrap(),
+                        sent(0, 2, length)
+                    );
+                    for request in [first, second] {
+                        assert_eq!(complete::wait(process, &request).unwrap(), sent(0, 1, length));
+                    }
+                    let expected = [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0), (2, 1)];
+                    for (place, (tag, number)) in places.iter().zip(expected) {
+                        assert!(content(place, length) == message(tag, number), "{length} bytes, {mode:?}");
+                    }
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_synchronous_send_waits_for_its_receive() {
     run(2, SINGLE, |process| {

@@ -36,6 +36,15 @@ impl RequestInOut {
         self.held.as_deref()
     }
 
+    /// Writes MPI_REQUEST_NULL, but keeps the handle: a generalized request that is freed before it is complete is still
+    /// named by the copies of its handle, for MPI_Grequest_complete.
+    pub fn detach(&mut self) {
+        if self.held.take().is_some() {
+            // SAFETY: checked when it was made.
+            unsafe { self.place.write(MPI_REQUEST_NULL) };
+        }
+    }
+
     /// Frees the handle and writes MPI_REQUEST_NULL.
     #[inline]
     pub fn release(&mut self) {

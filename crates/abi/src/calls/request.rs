@@ -359,7 +359,11 @@ pub fn request_free(call: &Call, request: &mut RequestInOut) -> Result<()> {
         ));
     };
     raise_on(call, &held);
-    request.release();
+    if held.is_generalized() && !held.is_complete(call.process()) {
+        request.detach();
+    } else {
+        request.release();
+    }
     held.free(call.process())
 }
 

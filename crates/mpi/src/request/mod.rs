@@ -154,6 +154,11 @@ impl Request {
         matches!(self.kind, Kind::Persistent(_))
     }
 
+    /// Whether the program completes it.
+    pub fn is_generalized(&self) -> bool {
+        matches!(self.kind, Kind::Generalized(_))
+    }
+
     /// Whether there is an operation to wait for, or one whose completion was not told yet.
     pub fn is_active(&self) -> bool {
         !matches!(*self.state(), State::Inactive)
