@@ -152,8 +152,9 @@ impl Core {
         let changed = || self.has_work() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
+        let spins = self.transport.spins();
         if !delayed {
-            for turn in 1..=self.transport.spins() {
+            for turn in 1..=spins {
                 if changed() || (expecting && turn.is_multiple_of(HELP_EVERY) && self.help_all().worked) {
                     return;
                 }
@@ -161,7 +162,8 @@ impl Core {
             }
         }
         let mut tries = 0;
-        while self.transport.step_aside(tries) {
+        // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
+        while spins == 0 && self.transport.step_aside(tries) {
             if changed() {
                 return;
             }
