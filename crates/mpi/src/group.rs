@@ -146,6 +146,7 @@ impl Group {
     }
 
     /// The rank of a process, if it is a member. Takes constant time.
+    #[inline]
     pub fn rank_of(&self, process: ProcessId) -> Option<i32> {
         match &self.members {
             Members::Regular { first, stride, count } => {

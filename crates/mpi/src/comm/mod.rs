@@ -110,6 +110,7 @@ impl Communicator {
     }
 
     /// The high half of the match bits on a plane.
+    #[inline]
     pub fn context(&self, plane: Plane) -> u32 {
         // Pairs with the store in `set_context`: a program sees the communicator only after that has happened.
         self.context.load(Ordering::Relaxed) | plane as u32
@@ -121,11 +122,13 @@ impl Communicator {
     }
 
     /// The rank of this process in the local group.
+    #[inline]
     pub fn rank(&self) -> i32 {
         self.rank
     }
 
     /// The size of the local group.
+    #[inline]
     pub fn size(&self) -> i32 {
         self.group.size()
     }
@@ -152,6 +155,7 @@ impl Communicator {
     }
 
     /// The rank of a process from which a message came; MPI_UNDEFINED if it is none of the peers.
+    #[inline]
     pub fn rank_of(&self, process: ProcessId) -> i32 {
         self.peers().rank_of(process).unwrap_or(MPI_UNDEFINED)
     }
