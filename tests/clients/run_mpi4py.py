@@ -13,9 +13,9 @@ import unittest
 
 
 def tell_absent_parts():
-    """Lets test modules see, while they are imported, that sessions and files are not there.
+    """Lets test modules see, while they are imported, that files are not there.
 
-    Some modules try them when they are imported, to switch their tests off, and understand NotImplementedError only, which mpi4py
+    Some modules try one when they are imported, to switch their tests off, and understand NotImplementedError only, which mpi4py
     raises when it was compiled without a call; a call that exists and fails with MPI_ERR_UNSUPPORTED_OPERATION stops the import of
     the whole module instead.
     """
@@ -25,7 +25,6 @@ def tell_absent_parts():
         raise NotImplementedError
 
     stand_ins = {
-        "Session": type("Session", (MPI.Session,), {"Init": staticmethod(absent)}),
         "File": type("File", (MPI.File,), {"Open": staticmethod(absent)}),
     }
     originals = {name: getattr(MPI, name) for name in stand_ins}
