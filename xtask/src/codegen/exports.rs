@@ -361,7 +361,7 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
                 "    let call = Call::{enter}(\"{name}\");\n    let result = (|| -> Result<()> {{"
             )?;
             writeln!(text, "{handles}        Err(call.missing())\n    }})();\n    match result {{")?;
-            writeln!(text, "        Ok(()) => MPI_SUCCESS,\n        Err(error) => call.{raise},\n    }}")?;
+            writeln!(text, "        Ok(()) => call.succeed(),\n        Err(error) => call.{raise},\n    }}")?;
         }
         return Ok(text);
     };
@@ -401,7 +401,7 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
     writeln!(text, "    let result = (|| -> Result<()> {{ unsafe {{\n{steps}        {call}\n    }} }})();")?;
     writeln!(
         text,
-        "    match result {{\n        Ok(()) => MPI_SUCCESS,\n        Err(error) => call.{raise},\n    }}"
+        "    match result {{\n        Ok(()) => call.succeed(),\n        Err(error) => call.{raise},\n    }}"
     )?;
     Ok(text)
 }

@@ -17,7 +17,7 @@ unsafe extern "C" fn abi_get_fortran_booleans(logical_size: c_int, logical_true:
         bodies::abi_get_fortran_booleans(&call, logical_size, logical_true.cast::<c_void>(), logical_false.cast::<c_void>(), is_set)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn abi_get_fortran_info(info: *mut usize) -> c_int {
         bodies::abi_get_fortran_info(&call, info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -59,7 +59,7 @@ unsafe extern "C" fn abi_get_info(info: *mut usize) -> c_int {
         bodies::abi_get_info(&call, info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_in
         bodies::abi_get_version(&call, abi_major, abi_minor)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -101,7 +101,7 @@ unsafe extern "C" fn abi_set_fortran_booleans(logical_size: c_int, logical_true:
         bodies::abi_set_fortran_booleans(&call, logical_size, logical_true.cast::<c_void>(), logical_false.cast::<c_void>())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -122,7 +122,7 @@ unsafe extern "C" fn abi_set_fortran_info(info: usize) -> c_int {
         bodies::abi_set_fortran_info(&call, &info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -18,7 +18,7 @@ unsafe extern "C" fn attr_delete(comm: usize, keyval: c_int) -> c_int {
         bodies::attr_delete(&call, &comm, keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -42,7 +42,7 @@ unsafe extern "C" fn attr_get(comm: usize, keyval: c_int, attribute_val: *mut c_
         bodies::attr_get(&call, &comm, keyval, attribute_val, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -64,7 +64,7 @@ unsafe extern "C" fn attr_put(comm: usize, keyval: c_int, attribute_val: *mut c_
         bodies::attr_put(&call, &comm, keyval, attribute_val.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -85,7 +85,7 @@ unsafe extern "C" fn comm_create_keyval(comm_copy_attr_fn: usize, comm_delete_at
         bodies::comm_create_keyval(&call, Function::new(comm_copy_attr_fn), Function::new(comm_delete_attr_fn), comm_keyval, extra_state.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -107,7 +107,7 @@ unsafe extern "C" fn comm_delete_attr(comm: usize, comm_keyval: c_int) -> c_int 
         bodies::comm_delete_attr(&call, &comm, comm_keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -128,7 +128,7 @@ unsafe extern "C" fn comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
         bodies::comm_free_keyval(&call, comm_keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -152,7 +152,7 @@ unsafe extern "C" fn comm_get_attr(comm: usize, comm_keyval: c_int, attribute_va
         bodies::comm_get_attr(&call, &comm, comm_keyval, attribute_val, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -174,7 +174,7 @@ unsafe extern "C" fn comm_set_attr(comm: usize, comm_keyval: c_int, attribute_va
         bodies::comm_set_attr(&call, &comm, comm_keyval, attribute_val.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -195,7 +195,7 @@ unsafe extern "C" fn keyval_create(copy_fn: usize, delete_fn: usize, keyval: *mu
         bodies::keyval_create(&call, Function::new(copy_fn), Function::new(delete_fn), keyval, extra_state.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -216,7 +216,7 @@ unsafe extern "C" fn keyval_free(keyval: *mut c_int) -> c_int {
         bodies::keyval_free(&call, keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -237,7 +237,7 @@ unsafe extern "C" fn type_create_keyval(type_copy_attr_fn: usize, type_delete_at
         bodies::type_create_keyval(&call, Function::new(type_copy_attr_fn), Function::new(type_delete_attr_fn), type_keyval, extra_state.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -258,7 +258,7 @@ unsafe extern "C" fn type_delete_attr(datatype: usize, type_keyval: c_int) -> c_
         bodies::type_delete_attr(&call, &datatype, type_keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -279,7 +279,7 @@ unsafe extern "C" fn type_free_keyval(type_keyval: *mut c_int) -> c_int {
         bodies::type_free_keyval(&call, type_keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -302,7 +302,7 @@ unsafe extern "C" fn type_get_attr(datatype: usize, type_keyval: c_int, attribut
         bodies::type_get_attr(&call, &datatype, type_keyval, attribute_val, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -323,7 +323,7 @@ unsafe extern "C" fn type_set_attr(datatype: usize, type_keyval: c_int, attribut
         bodies::type_set_attr(&call, &datatype, type_keyval, attribute_val.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -344,7 +344,7 @@ unsafe extern "C" fn win_create_keyval(win_copy_attr_fn: usize, win_delete_attr_
         bodies::win_create_keyval(&call, Function::new(win_copy_attr_fn), Function::new(win_delete_attr_fn), win_keyval, extra_state.expose_provenance())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -365,7 +365,7 @@ unsafe extern "C" fn win_free_keyval(win_keyval: *mut c_int) -> c_int {
         bodies::win_free_keyval(&call, win_keyval)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -18,7 +18,7 @@ unsafe extern "C" fn buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
         bodies::buffer_attach(&call, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -40,7 +40,7 @@ unsafe extern "C" fn buffer_attach_c(buffer: *mut c_void, size: i64) -> c_int {
         bodies::buffer_attach(&call, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -62,7 +62,7 @@ unsafe extern "C" fn buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -
         bodies::buffer_detach(&call, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -84,7 +84,7 @@ unsafe extern "C" fn buffer_detach_c(buffer_addr: *mut c_void, size: *mut i64) -
         bodies::buffer_detach(&call, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -104,7 +104,7 @@ unsafe extern "C" fn buffer_flush() -> c_int {
         bodies::buffer_flush(&call)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -125,7 +125,7 @@ unsafe extern "C" fn buffer_iflush(request: *mut usize) -> c_int {
         bodies::buffer_iflush(&call, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -149,7 +149,7 @@ unsafe extern "C" fn comm_attach_buffer(comm: usize, buffer: *mut c_void, size: 
         bodies::comm_attach_buffer(&call, &comm, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -173,7 +173,7 @@ unsafe extern "C" fn comm_attach_buffer_c(comm: usize, buffer: *mut c_void, size
         bodies::comm_attach_buffer(&call, &comm, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -197,7 +197,7 @@ unsafe extern "C" fn comm_detach_buffer(comm: usize, buffer_addr: *mut c_void, s
         bodies::comm_detach_buffer(&call, &comm, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -221,7 +221,7 @@ unsafe extern "C" fn comm_detach_buffer_c(comm: usize, buffer_addr: *mut c_void,
         bodies::comm_detach_buffer(&call, &comm, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -243,7 +243,7 @@ unsafe extern "C" fn comm_flush_buffer(comm: usize) -> c_int {
         bodies::comm_flush_buffer(&call, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -266,7 +266,7 @@ unsafe extern "C" fn comm_iflush_buffer(comm: usize, request: *mut usize) -> c_i
         bodies::comm_iflush_buffer(&call, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -289,7 +289,7 @@ unsafe extern "C" fn session_attach_buffer(session: usize, buffer: *mut c_void, 
         bodies::session_attach_buffer(&call, &session, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -312,7 +312,7 @@ unsafe extern "C" fn session_attach_buffer_c(session: usize, buffer: *mut c_void
         bodies::session_attach_buffer(&call, &session, buffer, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -335,7 +335,7 @@ unsafe extern "C" fn session_detach_buffer(session: usize, buffer_addr: *mut c_v
         bodies::session_detach_buffer(&call, &session, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -358,7 +358,7 @@ unsafe extern "C" fn session_detach_buffer_c(session: usize, buffer_addr: *mut c
         bodies::session_detach_buffer(&call, &session, buffer_addr, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -379,7 +379,7 @@ unsafe extern "C" fn session_flush_buffer(session: usize) -> c_int {
         bodies::session_flush_buffer(&call, &session)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -401,7 +401,7 @@ unsafe extern "C" fn session_iflush_buffer(session: usize, request: *mut usize) 
         bodies::session_iflush_buffer(&call, &session, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

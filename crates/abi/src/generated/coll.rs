@@ -20,7 +20,7 @@ unsafe extern "C" fn allgather(sendbuf: *const c_void, sendcount: c_int, sendtyp
         bodies::allgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -44,7 +44,7 @@ unsafe extern "C" fn allgather_c(sendbuf: *const c_void, sendcount: i64, sendtyp
         bodies::allgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -68,7 +68,7 @@ unsafe extern "C" fn allgatherv(sendbuf: *const c_void, sendcount: c_int, sendty
         bodies::allgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -92,7 +92,7 @@ unsafe extern "C" fn allgatherv_c(sendbuf: *const c_void, sendcount: i64, sendty
         bodies::allgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -116,7 +116,7 @@ unsafe extern "C" fn allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         bodies::allreduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -140,7 +140,7 @@ unsafe extern "C" fn allreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, c
         bodies::allreduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -164,7 +164,7 @@ unsafe extern "C" fn alltoall(sendbuf: *const c_void, sendcount: c_int, sendtype
         bodies::alltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -188,7 +188,7 @@ unsafe extern "C" fn alltoall_c(sendbuf: *const c_void, sendcount: i64, sendtype
         bodies::alltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -212,7 +212,7 @@ unsafe extern "C" fn alltoallv(sendbuf: *const c_void, sendcounts: *const c_int,
         bodies::alltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -236,7 +236,7 @@ unsafe extern "C" fn alltoallv_c(sendbuf: *const c_void, sendcounts: *const i64,
         bodies::alltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -260,7 +260,7 @@ unsafe extern "C" fn alltoallw(sendbuf: *const c_void, sendcounts: *const c_int,
         bodies::alltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -284,7 +284,7 @@ unsafe extern "C" fn alltoallw_c(sendbuf: *const c_void, sendcounts: *const i64,
         bodies::alltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -306,7 +306,7 @@ unsafe extern "C" fn barrier(comm: usize) -> c_int {
         bodies::barrier(&call, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -330,7 +330,7 @@ unsafe extern "C" fn bcast(buffer: *mut c_void, count: c_int, datatype: usize, r
         bodies::bcast(&call, buffer, i64::from(count), Handle::new(datatype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -354,7 +354,7 @@ unsafe extern "C" fn bcast_c(buffer: *mut c_void, count: i64, datatype: usize, r
         bodies::bcast(&call, buffer, count, Handle::new(datatype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -378,7 +378,7 @@ unsafe extern "C" fn exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         bodies::exscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -402,7 +402,7 @@ unsafe extern "C" fn exscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, coun
         bodies::exscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -427,7 +427,7 @@ unsafe extern "C" fn gather(sendbuf: *const c_void, sendcount: c_int, sendtype: 
         bodies::gather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -452,7 +452,7 @@ unsafe extern "C" fn gather_c(sendbuf: *const c_void, sendcount: i64, sendtype: 
         bodies::gather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -477,7 +477,7 @@ unsafe extern "C" fn gatherv(sendbuf: *const c_void, sendcount: c_int, sendtype:
         bodies::gatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -502,7 +502,7 @@ unsafe extern "C" fn gatherv_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         bodies::gatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -527,7 +527,7 @@ unsafe extern "C" fn iallgather(sendbuf: *const c_void, sendcount: c_int, sendty
         bodies::iallgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -552,7 +552,7 @@ unsafe extern "C" fn iallgather_c(sendbuf: *const c_void, sendcount: i64, sendty
         bodies::iallgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -577,7 +577,7 @@ unsafe extern "C" fn iallgatherv(sendbuf: *const c_void, sendcount: c_int, sendt
         bodies::iallgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -602,7 +602,7 @@ unsafe extern "C" fn iallgatherv_c(sendbuf: *const c_void, sendcount: i64, sendt
         bodies::iallgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -627,7 +627,7 @@ unsafe extern "C" fn iallreduce(sendbuf: *const c_void, recvbuf: *mut c_void, co
         bodies::iallreduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -652,7 +652,7 @@ unsafe extern "C" fn iallreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, 
         bodies::iallreduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -677,7 +677,7 @@ unsafe extern "C" fn ialltoall(sendbuf: *const c_void, sendcount: c_int, sendtyp
         bodies::ialltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -702,7 +702,7 @@ unsafe extern "C" fn ialltoall_c(sendbuf: *const c_void, sendcount: i64, sendtyp
         bodies::ialltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -727,7 +727,7 @@ unsafe extern "C" fn ialltoallv(sendbuf: *const c_void, sendcounts: *const c_int
         bodies::ialltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -752,7 +752,7 @@ unsafe extern "C" fn ialltoallv_c(sendbuf: *const c_void, sendcounts: *const i64
         bodies::ialltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -777,7 +777,7 @@ unsafe extern "C" fn ialltoallw(sendbuf: *const c_void, sendcounts: *const c_int
         bodies::ialltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -802,7 +802,7 @@ unsafe extern "C" fn ialltoallw_c(sendbuf: *const c_void, sendcounts: *const i64
         bodies::ialltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -825,7 +825,7 @@ unsafe extern "C" fn ibarrier(comm: usize, request: *mut usize) -> c_int {
         bodies::ibarrier(&call, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -850,7 +850,7 @@ unsafe extern "C" fn ibcast(buffer: *mut c_void, count: c_int, datatype: usize, 
         bodies::ibcast(&call, buffer, i64::from(count), Handle::new(datatype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -875,7 +875,7 @@ unsafe extern "C" fn ibcast_c(buffer: *mut c_void, count: i64, datatype: usize, 
         bodies::ibcast(&call, buffer, count, Handle::new(datatype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -900,7 +900,7 @@ unsafe extern "C" fn iexscan(sendbuf: *const c_void, recvbuf: *mut c_void, count
         bodies::iexscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -925,7 +925,7 @@ unsafe extern "C" fn iexscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         bodies::iexscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -951,7 +951,7 @@ unsafe extern "C" fn igather(sendbuf: *const c_void, sendcount: c_int, sendtype:
         bodies::igather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -977,7 +977,7 @@ unsafe extern "C" fn igather_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         bodies::igather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1003,7 +1003,7 @@ unsafe extern "C" fn igatherv(sendbuf: *const c_void, sendcount: c_int, sendtype
         bodies::igatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1029,7 +1029,7 @@ unsafe extern "C" fn igatherv_c(sendbuf: *const c_void, sendcount: i64, sendtype
         bodies::igatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1055,7 +1055,7 @@ unsafe extern "C" fn ireduce(sendbuf: *const c_void, recvbuf: *mut c_void, count
         bodies::ireduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1081,7 +1081,7 @@ unsafe extern "C" fn ireduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         bodies::ireduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1106,7 +1106,7 @@ unsafe extern "C" fn ireduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_voi
         bodies::ireduce_scatter(&call, sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1131,7 +1131,7 @@ unsafe extern "C" fn ireduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_v
         bodies::ireduce_scatter(&call, sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1156,7 +1156,7 @@ unsafe extern "C" fn ireduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut
         bodies::ireduce_scatter_block(&call, sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1181,7 +1181,7 @@ unsafe extern "C" fn ireduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *m
         bodies::ireduce_scatter_block(&call, sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1206,7 +1206,7 @@ unsafe extern "C" fn iscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: 
         bodies::iscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1231,7 +1231,7 @@ unsafe extern "C" fn iscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, count
         bodies::iscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1257,7 +1257,7 @@ unsafe extern "C" fn iscatter(sendbuf: *const c_void, sendcount: c_int, sendtype
         bodies::iscatter(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1283,7 +1283,7 @@ unsafe extern "C" fn iscatter_c(sendbuf: *const c_void, sendcount: i64, sendtype
         bodies::iscatter(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1309,7 +1309,7 @@ unsafe extern "C" fn iscatterv(sendbuf: *const c_void, sendcounts: *const c_int,
         bodies::iscatterv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1335,7 +1335,7 @@ unsafe extern "C" fn iscatterv_c(sendbuf: *const c_void, sendcounts: *const i64,
         bodies::iscatterv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1360,7 +1360,7 @@ unsafe extern "C" fn reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         bodies::reduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1385,7 +1385,7 @@ unsafe extern "C" fn reduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, coun
         bodies::reduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1409,7 +1409,7 @@ unsafe extern "C" fn reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void
         bodies::reduce_scatter(&call, sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1433,7 +1433,7 @@ unsafe extern "C" fn reduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_vo
         bodies::reduce_scatter(&call, sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1457,7 +1457,7 @@ unsafe extern "C" fn reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut 
         bodies::reduce_scatter_block(&call, sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1481,7 +1481,7 @@ unsafe extern "C" fn reduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *mu
         bodies::reduce_scatter_block(&call, sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1505,7 +1505,7 @@ unsafe extern "C" fn scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c
         bodies::scan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1529,7 +1529,7 @@ unsafe extern "C" fn scan_c(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         bodies::scan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1554,7 +1554,7 @@ unsafe extern "C" fn scatter(sendbuf: *const c_void, sendcount: c_int, sendtype:
         bodies::scatter(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1579,7 +1579,7 @@ unsafe extern "C" fn scatter_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         bodies::scatter(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1604,7 +1604,7 @@ unsafe extern "C" fn scatterv(sendbuf: *const c_void, sendcounts: *const c_int, 
         bodies::scatterv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1629,7 +1629,7 @@ unsafe extern "C" fn scatterv_c(sendbuf: *const c_void, sendcounts: *const i64, 
         bodies::scatterv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }

@@ -20,7 +20,7 @@ unsafe extern "C" fn comm_compare(comm1: usize, comm2: usize, result: *mut c_int
         bodies::comm_compare(&call, &comm1, &comm2, result)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -44,7 +44,7 @@ unsafe extern "C" fn comm_create(comm: usize, group: usize, newcomm: *mut usize)
         bodies::comm_create(&call, &comm, &group, newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -69,7 +69,7 @@ unsafe extern "C" fn comm_create_from_group(group: usize, stringtag: *const c_ch
         bodies::comm_create_from_group(&call, &group, stringtag, info.as_deref(), &errhandler, newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -94,7 +94,7 @@ unsafe extern "C" fn comm_create_group(comm: usize, group: usize, tag: c_int, ne
         bodies::comm_create_group(&call, &comm, &group, tag, newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -116,7 +116,7 @@ unsafe extern "C" fn comm_disconnect(comm: *mut usize) -> c_int {
         bodies::comm_disconnect(&call, comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -139,7 +139,7 @@ unsafe extern "C" fn comm_dup(comm: usize, newcomm: *mut usize) -> c_int {
         bodies::comm_dup(&call, &comm, newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -163,7 +163,7 @@ unsafe extern "C" fn comm_dup_with_info(comm: usize, info: usize, newcomm: *mut 
         bodies::comm_dup_with_info(&call, &comm, info.as_deref(), newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -185,7 +185,7 @@ unsafe extern "C" fn comm_free(comm: *mut usize) -> c_int {
         bodies::comm_free(&call, comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -208,7 +208,7 @@ unsafe extern "C" fn comm_get_info(comm: usize, info_used: *mut usize) -> c_int 
         bodies::comm_get_info(&call, &comm, info_used)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -231,7 +231,7 @@ unsafe extern "C" fn comm_get_name(comm: usize, comm_name: *mut c_char, resultle
         bodies::comm_get_name(&call, comm.as_deref(), comm_name)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -252,7 +252,7 @@ unsafe extern "C" fn comm_get_parent(parent: *mut usize) -> c_int {
         bodies::comm_get_parent(&call, parent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -275,7 +275,7 @@ unsafe extern "C" fn comm_group(comm: usize, group: *mut usize) -> c_int {
         bodies::comm_group(&call, &comm, group)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -299,7 +299,7 @@ unsafe extern "C" fn comm_idup(comm: usize, newcomm: *mut usize, request: *mut u
         bodies::comm_idup(&call, &comm, newcomm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -324,7 +324,7 @@ unsafe extern "C" fn comm_idup_with_info(comm: usize, info: usize, newcomm: *mut
         bodies::comm_idup_with_info(&call, &comm, info.as_deref(), newcomm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -347,7 +347,7 @@ unsafe extern "C" fn comm_rank(comm: usize, rank: *mut c_int) -> c_int {
         bodies::comm_rank(&call, &comm, rank)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -370,7 +370,7 @@ unsafe extern "C" fn comm_remote_group(comm: usize, group: *mut usize) -> c_int 
         bodies::comm_remote_group(&call, &comm, group)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -393,7 +393,7 @@ unsafe extern "C" fn comm_remote_size(comm: usize, size: *mut c_int) -> c_int {
         bodies::comm_remote_size(&call, &comm, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -416,7 +416,7 @@ unsafe extern "C" fn comm_set_info(comm: usize, info: usize) -> c_int {
         bodies::comm_set_info(&call, &comm, info.as_deref())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -439,7 +439,7 @@ unsafe extern "C" fn comm_set_name(comm: usize, comm_name: *const c_char) -> c_i
         bodies::comm_set_name(&call, &comm, comm_name)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -462,7 +462,7 @@ unsafe extern "C" fn comm_size(comm: usize, size: *mut c_int) -> c_int {
         bodies::comm_size(&call, &comm, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -485,7 +485,7 @@ unsafe extern "C" fn comm_split(comm: usize, color: c_int, key: c_int, newcomm: 
         bodies::comm_split(&call, &comm, color, key, newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -509,7 +509,7 @@ unsafe extern "C" fn comm_split_type(comm: usize, split_type: c_int, key: c_int,
         bodies::comm_split_type(&call, &comm, split_type, key, info.as_deref(), newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -532,7 +532,7 @@ unsafe extern "C" fn comm_test_inter(comm: usize, flag: *mut c_int) -> c_int {
         bodies::comm_test_inter(&call, &comm, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -556,7 +556,7 @@ unsafe extern "C" fn intercomm_create(local_comm: usize, local_leader: c_int, pe
         bodies::intercomm_create(&call, &local_comm, local_leader, Handle::new(peer_comm), remote_leader, tag, newintercomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -582,7 +582,7 @@ unsafe extern "C" fn intercomm_create_from_groups(local_group: usize, local_lead
         bodies::intercomm_create_from_groups(&call, &local_group, local_leader, &remote_group, remote_leader, stringtag, info.as_deref(), &errhandler, newintercomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -605,7 +605,7 @@ unsafe extern "C" fn intercomm_merge(intercomm: usize, high: c_int, newintracomm
         bodies::intercomm_merge(&call, &intercomm, high != 0, newintracomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }

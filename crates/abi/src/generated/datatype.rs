@@ -18,7 +18,7 @@ unsafe extern "C" fn get_address(location: *const c_void, address: *mut i64) -> 
         bodies::get_address(&call, location, address)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -39,7 +39,7 @@ unsafe extern "C" fn type_commit(datatype: *mut usize) -> c_int {
         bodies::type_commit(&call, datatype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -62,7 +62,7 @@ unsafe extern "C" fn type_contiguous(count: c_int, oldtype: usize, newtype: *mut
         bodies::type_contiguous(&call, count, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -85,7 +85,7 @@ unsafe extern "C" fn type_contiguous_c(count: i64, oldtype: usize, newtype: *mut
         bodies::type_contiguous(&call, count, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -112,7 +112,7 @@ unsafe extern "C" fn type_create_darray(size: c_int, rank: c_int, ndims: c_int, 
         bodies::type_create_darray(&call, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -139,7 +139,7 @@ unsafe extern "C" fn type_create_darray_c(size: c_int, rank: c_int, ndims: c_int
         bodies::type_create_darray(&call, size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -160,7 +160,7 @@ unsafe extern "C" fn type_create_f90_complex(p: c_int, r: c_int, newtype: *mut u
         bodies::type_create_f90_complex(&call, p, r, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -181,7 +181,7 @@ unsafe extern "C" fn type_create_f90_integer(r: c_int, newtype: *mut usize) -> c
         bodies::type_create_f90_integer(&call, r, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -202,7 +202,7 @@ unsafe extern "C" fn type_create_f90_real(p: c_int, r: c_int, newtype: *mut usiz
         bodies::type_create_f90_real(&call, p, r, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -227,7 +227,7 @@ unsafe extern "C" fn type_create_hindexed(count: c_int, array_of_blocklengths: *
         bodies::type_create_hindexed(&call, count, array_of_blocklengths, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -252,7 +252,7 @@ unsafe extern "C" fn type_create_hindexed_c(count: i64, array_of_blocklengths: *
         bodies::type_create_hindexed(&call, count, array_of_blocklengths, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -277,7 +277,7 @@ unsafe extern "C" fn type_create_hindexed_block(count: c_int, blocklength: c_int
         bodies::type_create_hindexed_block(&call, count, blocklength, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -302,7 +302,7 @@ unsafe extern "C" fn type_create_hindexed_block_c(count: i64, blocklength: i64, 
         bodies::type_create_hindexed_block(&call, count, blocklength, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -326,7 +326,7 @@ unsafe extern "C" fn type_create_hvector(count: c_int, blocklength: c_int, strid
         bodies::type_create_hvector(&call, count, blocklength, stride, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -350,7 +350,7 @@ unsafe extern "C" fn type_create_hvector_c(count: i64, blocklength: i64, stride:
         bodies::type_create_hvector(&call, count, blocklength, stride, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -375,7 +375,7 @@ unsafe extern "C" fn type_create_indexed_block(count: c_int, blocklength: c_int,
         bodies::type_create_indexed_block(&call, count, blocklength, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -400,7 +400,7 @@ unsafe extern "C" fn type_create_indexed_block_c(count: i64, blocklength: i64, a
         bodies::type_create_indexed_block(&call, count, blocklength, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -422,7 +422,7 @@ unsafe extern "C" fn type_create_resized(oldtype: usize, lb: i64, extent: i64, n
         bodies::type_create_resized(&call, &oldtype, lb, extent, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -444,7 +444,7 @@ unsafe extern "C" fn type_create_resized_c(oldtype: usize, lb: i64, extent: i64,
         bodies::type_create_resized(&call, &oldtype, lb, extent, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -469,7 +469,7 @@ unsafe extern "C" fn type_create_struct(count: c_int, array_of_blocklengths: *co
         bodies::type_create_struct(&call, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -494,7 +494,7 @@ unsafe extern "C" fn type_create_struct_c(count: i64, array_of_blocklengths: *co
         bodies::type_create_struct(&call, count, array_of_blocklengths, array_of_displacements, array_of_types, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -520,7 +520,7 @@ unsafe extern "C" fn type_create_subarray(ndims: c_int, array_of_sizes: *const c
         bodies::type_create_subarray(&call, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -546,7 +546,7 @@ unsafe extern "C" fn type_create_subarray_c(ndims: c_int, array_of_sizes: *const
         bodies::type_create_subarray(&call, ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -568,7 +568,7 @@ unsafe extern "C" fn type_dup(oldtype: usize, newtype: *mut usize) -> c_int {
         bodies::type_dup(&call, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -589,7 +589,7 @@ unsafe extern "C" fn type_free(datatype: *mut usize) -> c_int {
         bodies::type_free(&call, datatype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -616,7 +616,7 @@ unsafe extern "C" fn type_get_contents(datatype: usize, max_integers: c_int, max
         bodies::type_get_contents(&call, &datatype, max_integers, max_addresses, max_datatypes, &mut array_of_integers, &mut array_of_addresses, &mut array_of_datatypes)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -645,7 +645,7 @@ unsafe extern "C" fn type_get_contents_c(datatype: usize, max_integers: i64, max
         bodies::type_get_contents_large(&call, &datatype, max_integers, max_addresses, max_large_counts, max_datatypes, &mut array_of_integers, &mut array_of_addresses, &mut array_of_large_counts, &mut array_of_datatypes)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -670,7 +670,7 @@ unsafe extern "C" fn type_get_envelope(datatype: usize, num_integers: *mut c_int
         bodies::type_get_envelope(&call, &datatype, num_integers, num_addresses, num_datatypes, combiner)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -696,7 +696,7 @@ unsafe extern "C" fn type_get_envelope_c(datatype: usize, num_integers: *mut i64
         bodies::type_get_envelope_large(&call, &datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -719,7 +719,7 @@ unsafe extern "C" fn type_get_extent(datatype: usize, lb: *mut i64, extent: *mut
         bodies::type_get_extent(&call, &datatype, lb, extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -742,7 +742,7 @@ unsafe extern "C" fn type_get_extent_c(datatype: usize, lb: *mut i64, extent: *m
         bodies::type_get_extent(&call, &datatype, lb, extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -765,7 +765,7 @@ unsafe extern "C" fn type_get_extent_x(datatype: usize, lb: *mut i64, extent: *m
         bodies::type_get_extent_x(&call, &datatype, lb, extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -787,7 +787,7 @@ unsafe extern "C" fn type_get_name(datatype: usize, type_name: *mut c_char, resu
         bodies::type_get_name(&call, datatype.as_deref(), type_name)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -810,7 +810,7 @@ unsafe extern "C" fn type_get_true_extent(datatype: usize, true_lb: *mut i64, tr
         bodies::type_get_true_extent(&call, &datatype, true_lb, true_extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -833,7 +833,7 @@ unsafe extern "C" fn type_get_true_extent_c(datatype: usize, true_lb: *mut i64, 
         bodies::type_get_true_extent(&call, &datatype, true_lb, true_extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -856,7 +856,7 @@ unsafe extern "C" fn type_get_true_extent_x(datatype: usize, true_lb: *mut i64, 
         bodies::type_get_true_extent_x(&call, &datatype, true_lb, true_extent)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -879,7 +879,7 @@ unsafe extern "C" fn type_get_value_index(value_type: usize, index_type: usize, 
         bodies::type_get_value_index(&call, &value_type, &index_type, pair_type)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -904,7 +904,7 @@ unsafe extern "C" fn type_indexed(count: c_int, array_of_blocklengths: *const c_
         bodies::type_indexed(&call, count, array_of_blocklengths, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -929,7 +929,7 @@ unsafe extern "C" fn type_indexed_c(count: i64, array_of_blocklengths: *const i6
         bodies::type_indexed(&call, count, array_of_blocklengths, array_of_displacements, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -950,7 +950,7 @@ unsafe extern "C" fn type_match_size(typeclass: c_int, size: c_int, datatype: *m
         bodies::type_match_size(&call, typeclass, size, datatype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -972,7 +972,7 @@ unsafe extern "C" fn type_set_name(datatype: usize, type_name: *const c_char) ->
         bodies::type_set_name(&call, &datatype, type_name)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -994,7 +994,7 @@ unsafe extern "C" fn type_size(datatype: usize, size: *mut c_int) -> c_int {
         bodies::type_size(&call, &datatype, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1016,7 +1016,7 @@ unsafe extern "C" fn type_size_c(datatype: usize, size: *mut i64) -> c_int {
         bodies::type_size(&call, &datatype, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1038,7 +1038,7 @@ unsafe extern "C" fn type_size_x(datatype: usize, size: *mut i64) -> c_int {
         bodies::type_size_x(&call, &datatype, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1062,7 +1062,7 @@ unsafe extern "C" fn type_vector(count: c_int, blocklength: c_int, stride: c_int
         bodies::type_vector(&call, count, blocklength, i64::from(stride), &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1086,7 +1086,7 @@ unsafe extern "C" fn type_vector_c(count: i64, blocklength: i64, stride: i64, ol
         bodies::type_vector(&call, count, blocklength, stride, &oldtype, newtype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

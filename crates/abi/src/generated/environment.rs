@@ -18,7 +18,7 @@ unsafe extern "C" fn alloc_mem(size: i64, info: usize, baseptr: *mut c_void) -> 
         bodies::alloc_mem(&call, size, info.as_deref(), baseptr)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -39,7 +39,7 @@ unsafe extern "C" fn free_mem(base: *mut c_void) -> c_int {
         bodies::free_mem(&call, base)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -60,7 +60,7 @@ unsafe extern "C" fn get_hw_resource_info(hw_info: *mut usize) -> c_int {
         bodies::get_hw_resource_info(&call, hw_info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn get_library_version(version: *mut c_char, resultlen: *mut c
         bodies::get_library_version(&call, version)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -102,7 +102,7 @@ unsafe extern "C" fn get_processor_name(name: *mut c_char, resultlen: *mut c_int
         bodies::get_processor_name(&call, name)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -124,7 +124,7 @@ unsafe extern "C" fn get_version(version: *mut c_int, subversion: *mut c_int) ->
         bodies::get_version(&call, version, subversion)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -144,7 +144,7 @@ unsafe extern "C" fn pcontrol(level: c_int) -> c_int {
         bodies::pcontrol(&call, level)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

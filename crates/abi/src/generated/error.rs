@@ -17,7 +17,7 @@ unsafe extern "C" fn add_error_class(errorclass: *mut c_int) -> c_int {
         bodies::add_error_class(&call, errorclass)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn add_error_code(errorclass: c_int, errorcode: *mut c_int) ->
         bodies::add_error_code(&call, errorclass, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -59,7 +59,7 @@ unsafe extern "C" fn add_error_string(errorcode: c_int, string: *const c_char) -
         bodies::add_error_string(&call, errorcode, string)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn comm_call_errhandler(comm: usize, errorcode: c_int) -> c_in
         bodies::comm_call_errhandler(&call, &comm, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -102,7 +102,7 @@ unsafe extern "C" fn comm_create_errhandler(comm_errhandler_fn: usize, errhandle
         bodies::comm_create_errhandler(&call, Function::new(comm_errhandler_fn), errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -125,7 +125,7 @@ unsafe extern "C" fn comm_get_errhandler(comm: usize, errhandler: *mut usize) ->
         bodies::comm_get_errhandler(&call, &comm, errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -148,7 +148,7 @@ unsafe extern "C" fn comm_set_errhandler(comm: usize, errhandler: usize) -> c_in
         bodies::comm_set_errhandler(&call, &comm, &errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -169,7 +169,7 @@ unsafe extern "C" fn errhandler_free(errhandler: *mut usize) -> c_int {
         bodies::errhandler_free(&call, errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -190,7 +190,7 @@ unsafe extern "C" fn error_class(errorcode: c_int, errorclass: *mut c_int) -> c_
         bodies::error_class(&call, errorcode, errorclass)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -211,7 +211,7 @@ unsafe extern "C" fn error_string(errorcode: c_int, string: *mut c_char, resultl
         bodies::error_string(&call, errorcode, string)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -231,7 +231,7 @@ unsafe extern "C" fn file_call_errhandler(fh: usize, errorcode: c_int) -> c_int 
         bodies::file_call_errhandler(&call, Handle::new(fh), errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -252,7 +252,7 @@ unsafe extern "C" fn file_create_errhandler(file_errhandler_fn: usize, errhandle
         bodies::file_create_errhandler(&call, Function::new(file_errhandler_fn), errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -273,7 +273,7 @@ unsafe extern "C" fn file_get_errhandler(file: usize, errhandler: *mut usize) ->
         bodies::file_get_errhandler(&call, Handle::new(file), errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -294,7 +294,7 @@ unsafe extern "C" fn file_set_errhandler(file: usize, errhandler: usize) -> c_in
         bodies::file_set_errhandler(&call, Handle::new(file), &errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -314,7 +314,7 @@ unsafe extern "C" fn remove_error_class(errorclass: c_int) -> c_int {
         bodies::remove_error_class(&call, errorclass)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -334,7 +334,7 @@ unsafe extern "C" fn remove_error_code(errorcode: c_int) -> c_int {
         bodies::remove_error_code(&call, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -354,7 +354,7 @@ unsafe extern "C" fn remove_error_string(errorcode: c_int) -> c_int {
         bodies::remove_error_string(&call, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -375,7 +375,7 @@ unsafe extern "C" fn session_create_errhandler(session_errhandler_fn: usize, err
         bodies::session_create_errhandler(&call, Function::new(session_errhandler_fn), errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -396,7 +396,7 @@ unsafe extern "C" fn win_create_errhandler(win_errhandler_fn: usize, errhandler:
         bodies::win_create_errhandler(&call, Function::new(win_errhandler_fn), errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -19,7 +19,7 @@ unsafe extern "C" fn group_compare(group1: usize, group2: usize, result: *mut c_
         bodies::group_compare(&call, &group1, &group2, result)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -42,7 +42,7 @@ unsafe extern "C" fn group_difference(group1: usize, group2: usize, newgroup: *m
         bodies::group_difference(&call, &group1, &group2, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -66,7 +66,7 @@ unsafe extern "C" fn group_excl(group: usize, n: c_int, ranks: *const c_int, new
         bodies::group_excl(&call, &group, n, ranks, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -87,7 +87,7 @@ unsafe extern "C" fn group_free(group: *mut usize) -> c_int {
         bodies::group_free(&call, group)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -111,7 +111,7 @@ unsafe extern "C" fn group_incl(group: usize, n: c_int, ranks: *const c_int, new
         bodies::group_incl(&call, &group, n, ranks, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -134,7 +134,7 @@ unsafe extern "C" fn group_intersection(group1: usize, group2: usize, newgroup: 
         bodies::group_intersection(&call, &group1, &group2, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -158,7 +158,7 @@ unsafe extern "C" fn group_range_excl(group: usize, n: c_int, ranges: *const [c_
         bodies::group_range_excl(&call, &group, n, ranges, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -182,7 +182,7 @@ unsafe extern "C" fn group_range_incl(group: usize, n: c_int, ranges: *const [c_
         bodies::group_range_incl(&call, &group, n, ranges, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -204,7 +204,7 @@ unsafe extern "C" fn group_rank(group: usize, rank: *mut c_int) -> c_int {
         bodies::group_rank(&call, &group, rank)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -226,7 +226,7 @@ unsafe extern "C" fn group_size(group: usize, size: *mut c_int) -> c_int {
         bodies::group_size(&call, &group, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -251,7 +251,7 @@ unsafe extern "C" fn group_translate_ranks(group1: usize, n: c_int, ranks1: *con
         bodies::group_translate_ranks(&call, &group1, n, ranks1, &group2, &mut ranks2)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -274,7 +274,7 @@ unsafe extern "C" fn group_union(group1: usize, group2: usize, newgroup: *mut us
         bodies::group_union(&call, &group1, &group2, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -17,7 +17,7 @@ unsafe extern "C" fn info_create(info: *mut usize) -> c_int {
         bodies::info_create(&call, info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn info_create_env(argc: c_int, argv: *mut c_void, info: *mut 
         bodies::info_create_env(&call, argc, argv.cast::<c_void>(), info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -60,7 +60,7 @@ unsafe extern "C" fn info_delete(info: usize, key: *const c_char) -> c_int {
         bodies::info_delete(&call, &info, key)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -82,7 +82,7 @@ unsafe extern "C" fn info_dup(info: usize, newinfo: *mut usize) -> c_int {
         bodies::info_dup(&call, &info, newinfo)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -103,7 +103,7 @@ unsafe extern "C" fn info_free(info: *mut usize) -> c_int {
         bodies::info_free(&call, info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -126,7 +126,7 @@ unsafe extern "C" fn info_get(info: usize, key: *const c_char, valuelen: c_int, 
         bodies::info_get(&call, &info, key, valuelen, StringOut::unsized_at(value), flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -148,7 +148,7 @@ unsafe extern "C" fn info_get_nkeys(info: usize, nkeys: *mut c_int) -> c_int {
         bodies::info_get_nkeys(&call, &info, nkeys)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -170,7 +170,7 @@ unsafe extern "C" fn info_get_nthkey(info: usize, n: c_int, key: *mut c_char) ->
         bodies::info_get_nthkey(&call, &info, n, key)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -194,7 +194,7 @@ unsafe extern "C" fn info_get_string(info: usize, key: *const c_char, buflen: *m
         bodies::info_get_string(&call, &info, key, buflen, StringOut::unsized_at(value), flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -218,7 +218,7 @@ unsafe extern "C" fn info_get_valuelen(info: usize, key: *const c_char, valuelen
         bodies::info_get_valuelen(&call, &info, key, valuelen, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -241,7 +241,7 @@ unsafe extern "C" fn info_set(info: usize, key: *const c_char, value: *const c_c
         bodies::info_set(&call, &info, key, value)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -16,7 +16,7 @@ unsafe extern "C" fn file_close(fh: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -37,7 +37,7 @@ unsafe extern "C" fn file_delete(filename: *const c_char, info: usize) -> c_int 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -59,7 +59,7 @@ unsafe extern "C" fn file_get_amode(fh: usize, amode: *mut c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn file_get_atomicity(fh: usize, flag: *mut c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -103,7 +103,7 @@ unsafe extern "C" fn file_get_byte_offset(fh: usize, offset: i64, disp: *mut i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -125,7 +125,7 @@ unsafe extern "C" fn file_get_group(fh: usize, group: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -147,7 +147,7 @@ unsafe extern "C" fn file_get_info(fh: usize, info_used: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -169,7 +169,7 @@ unsafe extern "C" fn file_get_position(fh: usize, offset: *mut i64) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -191,7 +191,7 @@ unsafe extern "C" fn file_get_position_shared(fh: usize, offset: *mut i64) -> c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -213,7 +213,7 @@ unsafe extern "C" fn file_get_size(fh: usize, size: *mut i64) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -236,7 +236,7 @@ unsafe extern "C" fn file_get_type_extent(fh: usize, datatype: usize, extent: *m
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -259,7 +259,7 @@ unsafe extern "C" fn file_get_type_extent_c(fh: usize, datatype: usize, extent: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -281,7 +281,7 @@ unsafe extern "C" fn file_get_view(fh: usize, disp: *mut i64, etype: *mut usize,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -304,7 +304,7 @@ unsafe extern "C" fn file_iread(fh: usize, buf: *mut c_void, count: c_int, datat
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -327,7 +327,7 @@ unsafe extern "C" fn file_iread_c(fh: usize, buf: *mut c_void, count: i64, datat
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -350,7 +350,7 @@ unsafe extern "C" fn file_iread_all(fh: usize, buf: *mut c_void, count: c_int, d
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -373,7 +373,7 @@ unsafe extern "C" fn file_iread_all_c(fh: usize, buf: *mut c_void, count: i64, d
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -396,7 +396,7 @@ unsafe extern "C" fn file_iread_at(fh: usize, offset: i64, buf: *mut c_void, cou
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -419,7 +419,7 @@ unsafe extern "C" fn file_iread_at_c(fh: usize, offset: i64, buf: *mut c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -442,7 +442,7 @@ unsafe extern "C" fn file_iread_at_all(fh: usize, offset: i64, buf: *mut c_void,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -465,7 +465,7 @@ unsafe extern "C" fn file_iread_at_all_c(fh: usize, offset: i64, buf: *mut c_voi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -488,7 +488,7 @@ unsafe extern "C" fn file_iread_shared(fh: usize, buf: *mut c_void, count: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -511,7 +511,7 @@ unsafe extern "C" fn file_iread_shared_c(fh: usize, buf: *mut c_void, count: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -534,7 +534,7 @@ unsafe extern "C" fn file_iwrite(fh: usize, buf: *const c_void, count: c_int, da
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -557,7 +557,7 @@ unsafe extern "C" fn file_iwrite_c(fh: usize, buf: *const c_void, count: i64, da
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -580,7 +580,7 @@ unsafe extern "C" fn file_iwrite_all(fh: usize, buf: *const c_void, count: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -603,7 +603,7 @@ unsafe extern "C" fn file_iwrite_all_c(fh: usize, buf: *const c_void, count: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -626,7 +626,7 @@ unsafe extern "C" fn file_iwrite_at(fh: usize, offset: i64, buf: *const c_void, 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -649,7 +649,7 @@ unsafe extern "C" fn file_iwrite_at_c(fh: usize, offset: i64, buf: *const c_void
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -672,7 +672,7 @@ unsafe extern "C" fn file_iwrite_at_all(fh: usize, offset: i64, buf: *const c_vo
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -695,7 +695,7 @@ unsafe extern "C" fn file_iwrite_at_all_c(fh: usize, offset: i64, buf: *const c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -718,7 +718,7 @@ unsafe extern "C" fn file_iwrite_shared(fh: usize, buf: *const c_void, count: c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -741,7 +741,7 @@ unsafe extern "C" fn file_iwrite_shared_c(fh: usize, buf: *const c_void, count: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -764,7 +764,7 @@ unsafe extern "C" fn file_open(comm: usize, filename: *const c_char, amode: c_in
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -786,7 +786,7 @@ unsafe extern "C" fn file_preallocate(fh: usize, size: i64) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -809,7 +809,7 @@ unsafe extern "C" fn file_read(fh: usize, buf: *mut c_void, count: c_int, dataty
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -832,7 +832,7 @@ unsafe extern "C" fn file_read_c(fh: usize, buf: *mut c_void, count: i64, dataty
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -855,7 +855,7 @@ unsafe extern "C" fn file_read_all(fh: usize, buf: *mut c_void, count: c_int, da
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -878,7 +878,7 @@ unsafe extern "C" fn file_read_all_c(fh: usize, buf: *mut c_void, count: i64, da
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -901,7 +901,7 @@ unsafe extern "C" fn file_read_all_begin(fh: usize, buf: *mut c_void, count: c_i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -924,7 +924,7 @@ unsafe extern "C" fn file_read_all_begin_c(fh: usize, buf: *mut c_void, count: i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -946,7 +946,7 @@ unsafe extern "C" fn file_read_all_end(fh: usize, buf: *mut c_void, status: *mut
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -969,7 +969,7 @@ unsafe extern "C" fn file_read_at(fh: usize, offset: i64, buf: *mut c_void, coun
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -992,7 +992,7 @@ unsafe extern "C" fn file_read_at_c(fh: usize, offset: i64, buf: *mut c_void, co
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1015,7 +1015,7 @@ unsafe extern "C" fn file_read_at_all(fh: usize, offset: i64, buf: *mut c_void, 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1038,7 +1038,7 @@ unsafe extern "C" fn file_read_at_all_c(fh: usize, offset: i64, buf: *mut c_void
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1061,7 +1061,7 @@ unsafe extern "C" fn file_read_at_all_begin(fh: usize, offset: i64, buf: *mut c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1084,7 +1084,7 @@ unsafe extern "C" fn file_read_at_all_begin_c(fh: usize, offset: i64, buf: *mut 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1106,7 +1106,7 @@ unsafe extern "C" fn file_read_at_all_end(fh: usize, buf: *mut c_void, status: *
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1129,7 +1129,7 @@ unsafe extern "C" fn file_read_ordered(fh: usize, buf: *mut c_void, count: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1152,7 +1152,7 @@ unsafe extern "C" fn file_read_ordered_c(fh: usize, buf: *mut c_void, count: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1175,7 +1175,7 @@ unsafe extern "C" fn file_read_ordered_begin(fh: usize, buf: *mut c_void, count:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1198,7 +1198,7 @@ unsafe extern "C" fn file_read_ordered_begin_c(fh: usize, buf: *mut c_void, coun
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1220,7 +1220,7 @@ unsafe extern "C" fn file_read_ordered_end(fh: usize, buf: *mut c_void, status: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1243,7 +1243,7 @@ unsafe extern "C" fn file_read_shared(fh: usize, buf: *mut c_void, count: c_int,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1266,7 +1266,7 @@ unsafe extern "C" fn file_read_shared_c(fh: usize, buf: *mut c_void, count: i64,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1288,7 +1288,7 @@ unsafe extern "C" fn file_seek(fh: usize, offset: i64, whence: c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1310,7 +1310,7 @@ unsafe extern "C" fn file_seek_shared(fh: usize, offset: i64, whence: c_int) -> 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1332,7 +1332,7 @@ unsafe extern "C" fn file_set_atomicity(fh: usize, flag: c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1354,7 +1354,7 @@ unsafe extern "C" fn file_set_info(fh: usize, info: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1376,7 +1376,7 @@ unsafe extern "C" fn file_set_size(fh: usize, size: i64) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1400,7 +1400,7 @@ unsafe extern "C" fn file_set_view(fh: usize, disp: i64, etype: usize, filetype:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1422,7 +1422,7 @@ unsafe extern "C" fn file_sync(fh: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1445,7 +1445,7 @@ unsafe extern "C" fn file_write(fh: usize, buf: *const c_void, count: c_int, dat
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1468,7 +1468,7 @@ unsafe extern "C" fn file_write_c(fh: usize, buf: *const c_void, count: i64, dat
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1491,7 +1491,7 @@ unsafe extern "C" fn file_write_all(fh: usize, buf: *const c_void, count: c_int,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1514,7 +1514,7 @@ unsafe extern "C" fn file_write_all_c(fh: usize, buf: *const c_void, count: i64,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1537,7 +1537,7 @@ unsafe extern "C" fn file_write_all_begin(fh: usize, buf: *const c_void, count: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1560,7 +1560,7 @@ unsafe extern "C" fn file_write_all_begin_c(fh: usize, buf: *const c_void, count
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1582,7 +1582,7 @@ unsafe extern "C" fn file_write_all_end(fh: usize, buf: *const c_void, status: *
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1605,7 +1605,7 @@ unsafe extern "C" fn file_write_at(fh: usize, offset: i64, buf: *const c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1628,7 +1628,7 @@ unsafe extern "C" fn file_write_at_c(fh: usize, offset: i64, buf: *const c_void,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1651,7 +1651,7 @@ unsafe extern "C" fn file_write_at_all(fh: usize, offset: i64, buf: *const c_voi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1674,7 +1674,7 @@ unsafe extern "C" fn file_write_at_all_c(fh: usize, offset: i64, buf: *const c_v
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1697,7 +1697,7 @@ unsafe extern "C" fn file_write_at_all_begin(fh: usize, offset: i64, buf: *const
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1720,7 +1720,7 @@ unsafe extern "C" fn file_write_at_all_begin_c(fh: usize, offset: i64, buf: *con
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1742,7 +1742,7 @@ unsafe extern "C" fn file_write_at_all_end(fh: usize, buf: *const c_void, status
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1765,7 +1765,7 @@ unsafe extern "C" fn file_write_ordered(fh: usize, buf: *const c_void, count: c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1788,7 +1788,7 @@ unsafe extern "C" fn file_write_ordered_c(fh: usize, buf: *const c_void, count: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1811,7 +1811,7 @@ unsafe extern "C" fn file_write_ordered_begin(fh: usize, buf: *const c_void, cou
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1834,7 +1834,7 @@ unsafe extern "C" fn file_write_ordered_begin_c(fh: usize, buf: *const c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1856,7 +1856,7 @@ unsafe extern "C" fn file_write_ordered_end(fh: usize, buf: *const c_void, statu
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1879,7 +1879,7 @@ unsafe extern "C" fn file_write_shared(fh: usize, buf: *const c_void, count: c_i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1902,7 +1902,7 @@ unsafe extern "C" fn file_write_shared_c(fh: usize, buf: *const c_void, count: i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -20,7 +20,7 @@ unsafe extern "C" fn accumulate(origin_addr: *const c_void, origin_count: c_int,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -45,7 +45,7 @@ unsafe extern "C" fn accumulate_c(origin_addr: *const c_void, origin_count: i64,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -70,7 +70,7 @@ unsafe extern "C" fn allgather_init(sendbuf: *const c_void, sendcount: c_int, se
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -95,7 +95,7 @@ unsafe extern "C" fn allgather_init_c(sendbuf: *const c_void, sendcount: i64, se
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -120,7 +120,7 @@ unsafe extern "C" fn allgatherv_init(sendbuf: *const c_void, sendcount: c_int, s
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -145,7 +145,7 @@ unsafe extern "C" fn allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, s
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -170,7 +170,7 @@ unsafe extern "C" fn allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -195,7 +195,7 @@ unsafe extern "C" fn allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_vo
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -220,7 +220,7 @@ unsafe extern "C" fn alltoall_init(sendbuf: *const c_void, sendcount: c_int, sen
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -245,7 +245,7 @@ unsafe extern "C" fn alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sen
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -270,7 +270,7 @@ unsafe extern "C" fn alltoallv_init(sendbuf: *const c_void, sendcounts: *const c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -295,7 +295,7 @@ unsafe extern "C" fn alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -318,7 +318,7 @@ unsafe extern "C" fn alltoallw_init(sendbuf: *const c_void, sendcounts: *const c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -341,7 +341,7 @@ unsafe extern "C" fn alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -364,7 +364,7 @@ unsafe extern "C" fn barrier_init(comm: usize, info: usize, request: *mut usize)
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -388,7 +388,7 @@ unsafe extern "C" fn bcast_init(buffer: *mut c_void, count: c_int, datatype: usi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -412,7 +412,7 @@ unsafe extern "C" fn bcast_init_c(buffer: *mut c_void, count: i64, datatype: usi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -433,7 +433,7 @@ unsafe extern "C" fn close_port(port_name: *const c_char) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -456,7 +456,7 @@ unsafe extern "C" fn comm_accept(port_name: *const c_char, info: usize, root: c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -479,7 +479,7 @@ unsafe extern "C" fn comm_connect(port_name: *const c_char, info: usize, root: c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -500,7 +500,7 @@ unsafe extern "C" fn comm_join(fd: c_int, intercomm: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -523,7 +523,7 @@ unsafe extern "C" fn comm_spawn(command: *const c_char, argv: *mut c_void, maxpr
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -546,7 +546,7 @@ unsafe extern "C" fn comm_spawn_multiple(count: c_int, array_of_commands: *mut c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -569,7 +569,7 @@ unsafe extern "C" fn compare_and_swap(origin_addr: *const c_void, compare_addr: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -594,7 +594,7 @@ unsafe extern "C" fn exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -619,7 +619,7 @@ unsafe extern "C" fn exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -643,7 +643,7 @@ unsafe extern "C" fn fetch_and_op(origin_addr: *const c_void, result_addr: *mut 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -668,7 +668,7 @@ unsafe extern "C" fn gather_init(sendbuf: *const c_void, sendcount: c_int, sendt
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -693,7 +693,7 @@ unsafe extern "C" fn gather_init_c(sendbuf: *const c_void, sendcount: i64, sendt
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -718,7 +718,7 @@ unsafe extern "C" fn gatherv_init(sendbuf: *const c_void, sendcount: c_int, send
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -743,7 +743,7 @@ unsafe extern "C" fn gatherv_init_c(sendbuf: *const c_void, sendcount: i64, send
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -767,7 +767,7 @@ unsafe extern "C" fn get(origin_addr: *mut c_void, origin_count: c_int, origin_d
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -791,7 +791,7 @@ unsafe extern "C" fn get_c(origin_addr: *mut c_void, origin_count: i64, origin_d
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -817,7 +817,7 @@ unsafe extern "C" fn get_accumulate(origin_addr: *const c_void, origin_count: c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -843,7 +843,7 @@ unsafe extern "C" fn get_accumulate_c(origin_addr: *const c_void, origin_count: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -868,7 +868,7 @@ unsafe extern "C" fn ineighbor_allgather(sendbuf: *const c_void, sendcount: c_in
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -893,7 +893,7 @@ unsafe extern "C" fn ineighbor_allgather_c(sendbuf: *const c_void, sendcount: i6
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -918,7 +918,7 @@ unsafe extern "C" fn ineighbor_allgatherv(sendbuf: *const c_void, sendcount: c_i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -943,7 +943,7 @@ unsafe extern "C" fn ineighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -968,7 +968,7 @@ unsafe extern "C" fn ineighbor_alltoall(sendbuf: *const c_void, sendcount: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -993,7 +993,7 @@ unsafe extern "C" fn ineighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1018,7 +1018,7 @@ unsafe extern "C" fn ineighbor_alltoallv(sendbuf: *const c_void, sendcounts: *co
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1043,7 +1043,7 @@ unsafe extern "C" fn ineighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1066,7 +1066,7 @@ unsafe extern "C" fn ineighbor_alltoallw(sendbuf: *const c_void, sendcounts: *co
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1089,7 +1089,7 @@ unsafe extern "C" fn ineighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1110,7 +1110,7 @@ unsafe extern "C" fn lookup_name(service_name: *const c_char, info: usize, port_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1135,7 +1135,7 @@ unsafe extern "C" fn neighbor_allgather(sendbuf: *const c_void, sendcount: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1160,7 +1160,7 @@ unsafe extern "C" fn neighbor_allgather_c(sendbuf: *const c_void, sendcount: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1185,7 +1185,7 @@ unsafe extern "C" fn neighbor_allgather_init(sendbuf: *const c_void, sendcount: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1210,7 +1210,7 @@ unsafe extern "C" fn neighbor_allgather_init_c(sendbuf: *const c_void, sendcount
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1235,7 +1235,7 @@ unsafe extern "C" fn neighbor_allgatherv(sendbuf: *const c_void, sendcount: c_in
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1260,7 +1260,7 @@ unsafe extern "C" fn neighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i6
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1285,7 +1285,7 @@ unsafe extern "C" fn neighbor_allgatherv_init(sendbuf: *const c_void, sendcount:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1310,7 +1310,7 @@ unsafe extern "C" fn neighbor_allgatherv_init_c(sendbuf: *const c_void, sendcoun
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1335,7 +1335,7 @@ unsafe extern "C" fn neighbor_alltoall(sendbuf: *const c_void, sendcount: c_int,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1360,7 +1360,7 @@ unsafe extern "C" fn neighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1385,7 +1385,7 @@ unsafe extern "C" fn neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1410,7 +1410,7 @@ unsafe extern "C" fn neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1435,7 +1435,7 @@ unsafe extern "C" fn neighbor_alltoallv(sendbuf: *const c_void, sendcounts: *con
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1460,7 +1460,7 @@ unsafe extern "C" fn neighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1485,7 +1485,7 @@ unsafe extern "C" fn neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1510,7 +1510,7 @@ unsafe extern "C" fn neighbor_alltoallv_init_c(sendbuf: *const c_void, sendcount
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1533,7 +1533,7 @@ unsafe extern "C" fn neighbor_alltoallw(sendbuf: *const c_void, sendcounts: *con
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1556,7 +1556,7 @@ unsafe extern "C" fn neighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1579,7 +1579,7 @@ unsafe extern "C" fn neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1602,7 +1602,7 @@ unsafe extern "C" fn neighbor_alltoallw_init_c(sendbuf: *const c_void, sendcount
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1623,7 +1623,7 @@ unsafe extern "C" fn open_port(info: usize, port_name: *mut c_char) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1645,7 +1645,7 @@ unsafe extern "C" fn parrived(request: usize, partition: c_int, flag: *mut c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1667,7 +1667,7 @@ unsafe extern "C" fn pready(partition: c_int, request: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1689,7 +1689,7 @@ unsafe extern "C" fn pready_list(length: c_int, array_of_partitions: *const c_in
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1711,7 +1711,7 @@ unsafe extern "C" fn pready_range(partition_low: c_int, partition_high: c_int, r
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1735,7 +1735,7 @@ unsafe extern "C" fn precv_init(buf: *mut c_void, partitions: c_int, count: c_in
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1759,7 +1759,7 @@ unsafe extern "C" fn precv_init_c(buf: *mut c_void, partitions: c_int, count: i6
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1783,7 +1783,7 @@ unsafe extern "C" fn psend_init(buf: *const c_void, partitions: c_int, count: c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1807,7 +1807,7 @@ unsafe extern "C" fn psend_init_c(buf: *const c_void, partitions: c_int, count: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1828,7 +1828,7 @@ unsafe extern "C" fn publish_name(service_name: *const c_char, info: usize, port
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1852,7 +1852,7 @@ unsafe extern "C" fn put(origin_addr: *const c_void, origin_count: c_int, origin
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1876,7 +1876,7 @@ unsafe extern "C" fn put_c(origin_addr: *const c_void, origin_count: i64, origin
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1901,7 +1901,7 @@ unsafe extern "C" fn raccumulate(origin_addr: *const c_void, origin_count: c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1926,7 +1926,7 @@ unsafe extern "C" fn raccumulate_c(origin_addr: *const c_void, origin_count: i64
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -1951,7 +1951,7 @@ unsafe extern "C" fn reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1976,7 +1976,7 @@ unsafe extern "C" fn reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2001,7 +2001,7 @@ unsafe extern "C" fn reduce_scatter_block_init(sendbuf: *const c_void, recvbuf: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2026,7 +2026,7 @@ unsafe extern "C" fn reduce_scatter_block_init_c(sendbuf: *const c_void, recvbuf
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2051,7 +2051,7 @@ unsafe extern "C" fn reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2076,7 +2076,7 @@ unsafe extern "C" fn reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2097,7 +2097,7 @@ unsafe extern "C" fn register_datarep(datarep: *const c_char, read_conversion_fn
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2118,7 +2118,7 @@ unsafe extern "C" fn register_datarep_c(datarep: *const c_char, read_conversion_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2142,7 +2142,7 @@ unsafe extern "C" fn rget(origin_addr: *mut c_void, origin_count: c_int, origin_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2166,7 +2166,7 @@ unsafe extern "C" fn rget_c(origin_addr: *mut c_void, origin_count: i64, origin_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2192,7 +2192,7 @@ unsafe extern "C" fn rget_accumulate(origin_addr: *const c_void, origin_count: c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2218,7 +2218,7 @@ unsafe extern "C" fn rget_accumulate_c(origin_addr: *const c_void, origin_count:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2242,7 +2242,7 @@ unsafe extern "C" fn rput(origin_addr: *const c_void, origin_count: c_int, origi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2266,7 +2266,7 @@ unsafe extern "C" fn rput_c(origin_addr: *const c_void, origin_count: i64, origi
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2291,7 +2291,7 @@ unsafe extern "C" fn scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2316,7 +2316,7 @@ unsafe extern "C" fn scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2341,7 +2341,7 @@ unsafe extern "C" fn scatter_init(sendbuf: *const c_void, sendcount: c_int, send
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2366,7 +2366,7 @@ unsafe extern "C" fn scatter_init_c(sendbuf: *const c_void, sendcount: i64, send
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2391,7 +2391,7 @@ unsafe extern "C" fn scatterv_init(sendbuf: *const c_void, sendcounts: *const c_
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2416,7 +2416,7 @@ unsafe extern "C" fn scatterv_init_c(sendbuf: *const c_void, sendcounts: *const 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2437,7 +2437,7 @@ unsafe extern "C" fn unpublish_name(service_name: *const c_char, info: usize, po
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2460,7 +2460,7 @@ unsafe extern "C" fn win_allocate(size: i64, disp_unit: c_int, info: usize, comm
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2483,7 +2483,7 @@ unsafe extern "C" fn win_allocate_c(size: i64, disp_unit: i64, info: usize, comm
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2506,7 +2506,7 @@ unsafe extern "C" fn win_allocate_shared(size: i64, disp_unit: c_int, info: usiz
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2529,7 +2529,7 @@ unsafe extern "C" fn win_allocate_shared_c(size: i64, disp_unit: i64, info: usiz
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2551,7 +2551,7 @@ unsafe extern "C" fn win_attach(win: usize, base: *mut c_void, size: i64) -> c_i
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2573,7 +2573,7 @@ unsafe extern "C" fn win_call_errhandler(win: usize, errorcode: c_int) -> c_int 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2595,7 +2595,7 @@ unsafe extern "C" fn win_complete(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2618,7 +2618,7 @@ unsafe extern "C" fn win_create(base: *mut c_void, size: i64, disp_unit: c_int, 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2641,7 +2641,7 @@ unsafe extern "C" fn win_create_c(base: *mut c_void, size: i64, disp_unit: i64, 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2664,7 +2664,7 @@ unsafe extern "C" fn win_create_dynamic(info: usize, comm: usize, win: *mut usiz
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -2686,7 +2686,7 @@ unsafe extern "C" fn win_delete_attr(win: usize, win_keyval: c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2708,7 +2708,7 @@ unsafe extern "C" fn win_detach(win: usize, base: *const c_void) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2730,7 +2730,7 @@ unsafe extern "C" fn win_fence(assert: c_int, win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2752,7 +2752,7 @@ unsafe extern "C" fn win_flush(rank: c_int, win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2774,7 +2774,7 @@ unsafe extern "C" fn win_flush_all(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2796,7 +2796,7 @@ unsafe extern "C" fn win_flush_local(rank: c_int, win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2818,7 +2818,7 @@ unsafe extern "C" fn win_flush_local_all(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2839,7 +2839,7 @@ unsafe extern "C" fn win_free(win: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2861,7 +2861,7 @@ unsafe extern "C" fn win_get_attr(win: usize, win_keyval: c_int, attribute_val: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2883,7 +2883,7 @@ unsafe extern "C" fn win_get_errhandler(win: usize, errhandler: *mut usize) -> c
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2905,7 +2905,7 @@ unsafe extern "C" fn win_get_group(win: usize, group: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2927,7 +2927,7 @@ unsafe extern "C" fn win_get_info(win: usize, info_used: *mut usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2949,7 +2949,7 @@ unsafe extern "C" fn win_get_name(win: usize, win_name: *mut c_char, resultlen: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2971,7 +2971,7 @@ unsafe extern "C" fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win:
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -2993,7 +2993,7 @@ unsafe extern "C" fn win_lock_all(assert: c_int, win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3016,7 +3016,7 @@ unsafe extern "C" fn win_post(group: usize, assert: c_int, win: usize) -> c_int 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3038,7 +3038,7 @@ unsafe extern "C" fn win_set_attr(win: usize, win_keyval: c_int, attribute_val: 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3061,7 +3061,7 @@ unsafe extern "C" fn win_set_errhandler(win: usize, errhandler: usize) -> c_int 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3083,7 +3083,7 @@ unsafe extern "C" fn win_set_info(win: usize, info: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3105,7 +3105,7 @@ unsafe extern "C" fn win_set_name(win: usize, win_name: *const c_char) -> c_int 
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3127,7 +3127,7 @@ unsafe extern "C" fn win_shared_query(win: usize, rank: c_int, size: *mut i64, d
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3149,7 +3149,7 @@ unsafe extern "C" fn win_shared_query_c(win: usize, rank: c_int, size: *mut i64,
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3172,7 +3172,7 @@ unsafe extern "C" fn win_start(group: usize, assert: c_int, win: usize) -> c_int
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3194,7 +3194,7 @@ unsafe extern "C" fn win_sync(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3216,7 +3216,7 @@ unsafe extern "C" fn win_test(win: usize, flag: *mut c_int) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3238,7 +3238,7 @@ unsafe extern "C" fn win_unlock(rank: c_int, win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3260,7 +3260,7 @@ unsafe extern "C" fn win_unlock_all(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -3282,7 +3282,7 @@ unsafe extern "C" fn win_wait(win: usize) -> c_int {
         Err(call.missing())
     })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

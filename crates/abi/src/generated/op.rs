@@ -18,7 +18,7 @@ unsafe extern "C" fn op_commutative(op: usize, commute: *mut c_int) -> c_int {
         bodies::op_commutative(&call, &op, commute)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -39,7 +39,7 @@ unsafe extern "C" fn op_create(user_fn: usize, commute: c_int, op: *mut usize) -
         bodies::op_create(&call, Function::new(user_fn), commute != 0, op)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -60,7 +60,7 @@ unsafe extern "C" fn op_create_c(user_fn: usize, commute: c_int, op: *mut usize)
         bodies::op_create_large(&call, Function::new(user_fn), commute != 0, op)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn op_free(op: *mut usize) -> c_int {
         bodies::op_free(&call, op)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -106,7 +106,7 @@ unsafe extern "C" fn reduce_local(inbuf: *const c_void, inoutbuf: *mut c_void, c
         bodies::reduce_local(&call, inbuf, inoutbuf, count, &datatype, &op)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -131,7 +131,7 @@ unsafe extern "C" fn reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void,
         bodies::reduce_local(&call, inbuf, inoutbuf, count, &datatype, &op)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -24,7 +24,7 @@ unsafe extern "C" fn pack(inbuf: *const c_void, incount: c_int, datatype: usize,
         bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -52,7 +52,7 @@ unsafe extern "C" fn pack_c(inbuf: *const c_void, incount: i64, datatype: usize,
         bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -79,7 +79,7 @@ unsafe extern "C" fn pack_external(datarep: *const c_char, inbuf: *const c_void,
         bodies::pack_external(&call, datarep, inbuf, incount, &datatype, outbuf, outsize, position)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -106,7 +106,7 @@ unsafe extern "C" fn pack_external_c(datarep: *const c_char, inbuf: *const c_voi
         bodies::pack_external(&call, datarep, inbuf, incount, &datatype, outbuf, outsize, position)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -130,7 +130,7 @@ unsafe extern "C" fn pack_external_size(datarep: *const c_char, incount: c_int, 
         bodies::pack_external_size(&call, datarep, incount, &datatype, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -154,7 +154,7 @@ unsafe extern "C" fn pack_external_size_c(datarep: *const c_char, incount: i64, 
         bodies::pack_external_size(&call, datarep, incount, &datatype, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -179,7 +179,7 @@ unsafe extern "C" fn pack_size(incount: c_int, datatype: usize, comm: usize, siz
         bodies::pack_size(&call, incount, &datatype, &comm, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -204,7 +204,7 @@ unsafe extern "C" fn pack_size_c(incount: i64, datatype: usize, comm: usize, siz
         bodies::pack_size(&call, incount, &datatype, &comm, size)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -232,7 +232,7 @@ unsafe extern "C" fn unpack(inbuf: *const c_void, insize: c_int, position: *mut 
         bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -260,7 +260,7 @@ unsafe extern "C" fn unpack_c(inbuf: *const c_void, insize: i64, position: *mut 
         bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -287,7 +287,7 @@ unsafe extern "C" fn unpack_external(datarep: *const c_char, inbuf: *const c_voi
         bodies::unpack_external(&call, datarep, inbuf, insize, position, outbuf, outcount, &datatype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -314,7 +314,7 @@ unsafe extern "C" fn unpack_external_c(datarep: *const c_char, inbuf: *const c_v
         bodies::unpack_external(&call, datarep, inbuf, insize, position, outbuf, outcount, &datatype)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -18,7 +18,7 @@ unsafe extern "C" fn abort(comm: usize, errorcode: c_int) -> c_int {
         bodies::abort(&call, &comm, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -38,7 +38,7 @@ unsafe extern "C" fn finalize() -> c_int {
         bodies::finalize(&call)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -59,7 +59,7 @@ unsafe extern "C" fn finalized(flag: *mut c_int) -> c_int {
         bodies::finalized(&call, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -79,7 +79,7 @@ unsafe extern "C" fn init(argc: *mut c_int, argv: *mut c_void) -> c_int {
         bodies::init(&call, argc.cast::<c_void>(), argv.cast::<c_void>())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -100,7 +100,7 @@ unsafe extern "C" fn init_thread(argc: *mut c_int, argv: *mut c_void, required: 
         bodies::init_thread(&call, argc.cast::<c_void>(), argv.cast::<c_void>(), required, provided)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -121,7 +121,7 @@ unsafe extern "C" fn initialized(flag: *mut c_int) -> c_int {
         bodies::initialized(&call, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -142,7 +142,7 @@ unsafe extern "C" fn is_thread_main(flag: *mut c_int) -> c_int {
         bodies::is_thread_main(&call, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -163,7 +163,7 @@ unsafe extern "C" fn query_thread(provided: *mut c_int) -> c_int {
         bodies::query_thread(&call, provided)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

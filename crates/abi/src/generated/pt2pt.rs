@@ -24,7 +24,7 @@ unsafe extern "C" fn bsend(buf: *const c_void, count: c_int, datatype: usize, de
         bodies::bsend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -52,7 +52,7 @@ unsafe extern "C" fn bsend_c(buf: *const c_void, count: i64, datatype: usize, de
         bodies::bsend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -81,7 +81,7 @@ unsafe extern "C" fn bsend_init(buf: *const c_void, count: c_int, datatype: usiz
         bodies::bsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn bsend_init_c(buf: *const c_void, count: i64, datatype: usiz
         bodies::bsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -139,7 +139,7 @@ unsafe extern "C" fn ibsend(buf: *const c_void, count: c_int, datatype: usize, d
         bodies::ibsend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -168,7 +168,7 @@ unsafe extern "C" fn ibsend_c(buf: *const c_void, count: i64, datatype: usize, d
         bodies::ibsend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -194,7 +194,7 @@ unsafe extern "C" fn improbe(source: c_int, tag: c_int, comm: usize, flag: *mut 
         bodies::improbe(&call, source, tag, &comm, flag, message, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -220,7 +220,7 @@ unsafe extern "C" fn imrecv(buf: *mut c_void, count: c_int, datatype: usize, mes
         bodies::imrecv(&call, buf, count, &datatype, message, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -246,7 +246,7 @@ unsafe extern "C" fn imrecv_c(buf: *mut c_void, count: i64, datatype: usize, mes
         bodies::imrecv(&call, buf, count, &datatype, message, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -271,7 +271,7 @@ unsafe extern "C" fn iprobe(source: c_int, tag: c_int, comm: usize, flag: *mut c
         bodies::iprobe(&call, source, tag, &comm, flag, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -300,7 +300,7 @@ unsafe extern "C" fn irecv(buf: *mut c_void, count: c_int, datatype: usize, sour
         bodies::irecv(&call, buf, count, &datatype, source, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -329,7 +329,7 @@ unsafe extern "C" fn irecv_c(buf: *mut c_void, count: i64, datatype: usize, sour
         bodies::irecv(&call, buf, count, &datatype, source, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -358,7 +358,7 @@ unsafe extern "C" fn irsend(buf: *const c_void, count: c_int, datatype: usize, d
         bodies::irsend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -387,7 +387,7 @@ unsafe extern "C" fn irsend_c(buf: *const c_void, count: i64, datatype: usize, d
         bodies::irsend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -416,7 +416,7 @@ unsafe extern "C" fn isend(buf: *const c_void, count: c_int, datatype: usize, de
         bodies::isend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -445,7 +445,7 @@ unsafe extern "C" fn isend_c(buf: *const c_void, count: i64, datatype: usize, de
         bodies::isend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -480,7 +480,7 @@ unsafe extern "C" fn isendrecv(sendbuf: *const c_void, sendcount: c_int, sendtyp
         bodies::isendrecv(&call, sendbuf, sendcount, &sendtype, dest, sendtag, recvbuf, recvcount, &recvtype, source, recvtag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -515,7 +515,7 @@ unsafe extern "C" fn isendrecv_c(sendbuf: *const c_void, sendcount: i64, sendtyp
         bodies::isendrecv(&call, sendbuf, sendcount, &sendtype, dest, sendtag, recvbuf, recvcount, &recvtype, source, recvtag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -546,7 +546,7 @@ unsafe extern "C" fn isendrecv_replace(buf: *mut c_void, count: c_int, datatype:
         bodies::isendrecv_replace(&call, buf, count, &datatype, dest, sendtag, source, recvtag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -577,7 +577,7 @@ unsafe extern "C" fn isendrecv_replace_c(buf: *mut c_void, count: i64, datatype:
         bodies::isendrecv_replace(&call, buf, count, &datatype, dest, sendtag, source, recvtag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -606,7 +606,7 @@ unsafe extern "C" fn issend(buf: *const c_void, count: c_int, datatype: usize, d
         bodies::issend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -635,7 +635,7 @@ unsafe extern "C" fn issend_c(buf: *const c_void, count: i64, datatype: usize, d
         bodies::issend(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -660,7 +660,7 @@ unsafe extern "C" fn mprobe(source: c_int, tag: c_int, comm: usize, message: *mu
         bodies::mprobe(&call, source, tag, &comm, message, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -685,7 +685,7 @@ unsafe extern "C" fn mrecv(buf: *mut c_void, count: c_int, datatype: usize, mess
         bodies::mrecv(&call, buf, count, &datatype, message, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -710,7 +710,7 @@ unsafe extern "C" fn mrecv_c(buf: *mut c_void, count: i64, datatype: usize, mess
         bodies::mrecv(&call, buf, count, &datatype, message, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -734,7 +734,7 @@ unsafe extern "C" fn probe(source: c_int, tag: c_int, comm: usize, status: *mut 
         bodies::probe(&call, source, tag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -762,7 +762,7 @@ unsafe extern "C" fn recv(buf: *mut c_void, count: c_int, datatype: usize, sourc
         bodies::recv(&call, buf, count, &datatype, source, tag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -790,7 +790,7 @@ unsafe extern "C" fn recv_c(buf: *mut c_void, count: i64, datatype: usize, sourc
         bodies::recv(&call, buf, count, &datatype, source, tag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -819,7 +819,7 @@ unsafe extern "C" fn recv_init(buf: *mut c_void, count: c_int, datatype: usize, 
         bodies::recv_init(&call, buf, count, &datatype, source, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -848,7 +848,7 @@ unsafe extern "C" fn recv_init_c(buf: *mut c_void, count: i64, datatype: usize, 
         bodies::recv_init(&call, buf, count, &datatype, source, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -876,7 +876,7 @@ unsafe extern "C" fn rsend(buf: *const c_void, count: c_int, datatype: usize, de
         bodies::rsend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -904,7 +904,7 @@ unsafe extern "C" fn rsend_c(buf: *const c_void, count: i64, datatype: usize, de
         bodies::rsend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -933,7 +933,7 @@ unsafe extern "C" fn rsend_init(buf: *const c_void, count: c_int, datatype: usiz
         bodies::rsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -962,7 +962,7 @@ unsafe extern "C" fn rsend_init_c(buf: *const c_void, count: i64, datatype: usiz
         bodies::rsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -990,7 +990,7 @@ unsafe extern "C" fn send(buf: *const c_void, count: c_int, datatype: usize, des
         bodies::send(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1018,7 +1018,7 @@ unsafe extern "C" fn send_c(buf: *const c_void, count: i64, datatype: usize, des
         bodies::send(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1047,7 +1047,7 @@ unsafe extern "C" fn send_init(buf: *const c_void, count: c_int, datatype: usize
         bodies::send_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1076,7 +1076,7 @@ unsafe extern "C" fn send_init_c(buf: *const c_void, count: i64, datatype: usize
         bodies::send_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1110,7 +1110,7 @@ unsafe extern "C" fn sendrecv(sendbuf: *const c_void, sendcount: c_int, sendtype
         bodies::sendrecv(&call, sendbuf, sendcount, &sendtype, dest, sendtag, recvbuf, recvcount, &recvtype, source, recvtag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1144,7 +1144,7 @@ unsafe extern "C" fn sendrecv_c(sendbuf: *const c_void, sendcount: i64, sendtype
         bodies::sendrecv(&call, sendbuf, sendcount, &sendtype, dest, sendtag, recvbuf, recvcount, &recvtype, source, recvtag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1174,7 +1174,7 @@ unsafe extern "C" fn sendrecv_replace(buf: *mut c_void, count: c_int, datatype: 
         bodies::sendrecv_replace(&call, buf, count, &datatype, dest, sendtag, source, recvtag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1204,7 +1204,7 @@ unsafe extern "C" fn sendrecv_replace_c(buf: *mut c_void, count: i64, datatype: 
         bodies::sendrecv_replace(&call, buf, count, &datatype, dest, sendtag, source, recvtag, &comm, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1232,7 +1232,7 @@ unsafe extern "C" fn ssend(buf: *const c_void, count: c_int, datatype: usize, de
         bodies::ssend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1260,7 +1260,7 @@ unsafe extern "C" fn ssend_c(buf: *const c_void, count: i64, datatype: usize, de
         bodies::ssend(&call, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1289,7 +1289,7 @@ unsafe extern "C" fn ssend_init(buf: *const c_void, count: c_int, datatype: usiz
         bodies::ssend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -1318,7 +1318,7 @@ unsafe extern "C" fn ssend_init_c(buf: *const c_void, count: i64, datatype: usiz
         bodies::ssend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }

@@ -17,7 +17,7 @@ unsafe extern "C" fn cancel(request: *mut usize) -> c_int {
         bodies::cancel(&call, &request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -40,7 +40,7 @@ unsafe extern "C" fn get_count(status: *const StatusRecord, datatype: usize, cou
         bodies::get_count(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -63,7 +63,7 @@ unsafe extern "C" fn get_count_c(status: *const StatusRecord, datatype: usize, c
         bodies::get_count(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -86,7 +86,7 @@ unsafe extern "C" fn get_elements(status: *const StatusRecord, datatype: usize, 
         bodies::get_elements(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -109,7 +109,7 @@ unsafe extern "C" fn get_elements_c(status: *const StatusRecord, datatype: usize
         bodies::get_elements(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -132,7 +132,7 @@ unsafe extern "C" fn get_elements_x(status: *const StatusRecord, datatype: usize
         bodies::get_elements_x(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -153,7 +153,7 @@ unsafe extern "C" fn grequest_complete(request: usize) -> c_int {
         bodies::grequest_complete(&call, &request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -174,7 +174,7 @@ unsafe extern "C" fn grequest_start(query_fn: usize, free_fn: usize, cancel_fn: 
         bodies::grequest_start(&call, Function::new(query_fn), Function::new(free_fn), Function::new(cancel_fn), extra_state.expose_provenance(), request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -195,7 +195,7 @@ unsafe extern "C" fn request_free(request: *mut usize) -> c_int {
         bodies::request_free(&call, &mut request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -217,7 +217,7 @@ unsafe extern "C" fn request_get_status(request: usize, flag: *mut c_int, status
         bodies::request_get_status(&call, request.as_deref(), flag, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -240,7 +240,7 @@ unsafe extern "C" fn request_get_status_all(count: c_int, array_of_requests: *co
         bodies::request_get_status_all(&call, count, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -264,7 +264,7 @@ unsafe extern "C" fn request_get_status_any(count: c_int, array_of_requests: *co
         bodies::request_get_status_any(&call, count, &mut array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -288,7 +288,7 @@ unsafe extern "C" fn request_get_status_some(incount: c_int, array_of_requests: 
         bodies::request_get_status_some(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -309,7 +309,7 @@ unsafe extern "C" fn start(request: *mut usize) -> c_int {
         bodies::start(&call, &mut request)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -331,7 +331,7 @@ unsafe extern "C" fn startall(count: c_int, array_of_requests: *mut usize) -> c_
         bodies::startall(&call, count, &mut array_of_requests)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -353,7 +353,7 @@ unsafe extern "C" fn status_get_error(status: *const StatusRecord, error: *mut c
         bodies::status_get_error(&call, status, error)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -375,7 +375,7 @@ unsafe extern "C" fn status_get_source(status: *const StatusRecord, source: *mut
         bodies::status_get_source(&call, status, source)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -397,7 +397,7 @@ unsafe extern "C" fn status_get_tag(status: *const StatusRecord, tag: *mut c_int
         bodies::status_get_tag(&call, status, tag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -418,7 +418,7 @@ unsafe extern "C" fn status_set_cancelled(status: *mut StatusRecord, flag: c_int
         bodies::status_set_cancelled(&call, status, flag != 0)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -441,7 +441,7 @@ unsafe extern "C" fn status_set_elements(status: *mut StatusRecord, datatype: us
         bodies::status_set_elements(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -464,7 +464,7 @@ unsafe extern "C" fn status_set_elements_c(status: *mut StatusRecord, datatype: 
         bodies::status_set_elements(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -487,7 +487,7 @@ unsafe extern "C" fn status_set_elements_x(status: *mut StatusRecord, datatype: 
         bodies::status_set_elements_x(&call, status, &datatype, count)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -508,7 +508,7 @@ unsafe extern "C" fn status_set_error(status: *mut StatusRecord, error: c_int) -
         bodies::status_set_error(&call, status, error)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -529,7 +529,7 @@ unsafe extern "C" fn status_set_source(status: *mut StatusRecord, source: c_int)
         bodies::status_set_source(&call, status, source)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -550,7 +550,7 @@ unsafe extern "C" fn status_set_tag(status: *mut StatusRecord, tag: c_int) -> c_
         bodies::status_set_tag(&call, status, tag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -572,7 +572,7 @@ unsafe extern "C" fn test(request: *mut usize, flag: *mut c_int, status: *mut St
         bodies::test(&call, &mut request, flag, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -594,7 +594,7 @@ unsafe extern "C" fn test_cancelled(status: *const StatusRecord, flag: *mut c_in
         bodies::test_cancelled(&call, status, flag)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -617,7 +617,7 @@ unsafe extern "C" fn testall(count: c_int, array_of_requests: *mut usize, flag: 
         bodies::testall(&call, count, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -641,7 +641,7 @@ unsafe extern "C" fn testany(count: c_int, array_of_requests: *mut usize, indx: 
         bodies::testany(&call, count, &mut array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -665,7 +665,7 @@ unsafe extern "C" fn testsome(incount: c_int, array_of_requests: *mut usize, out
         bodies::testsome(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -686,7 +686,7 @@ unsafe extern "C" fn wait(request: *mut usize, status: *mut StatusRecord) -> c_i
         bodies::wait(&call, &mut request, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -708,7 +708,7 @@ unsafe extern "C" fn waitall(count: c_int, array_of_requests: *mut usize, array_
         bodies::waitall(&call, count, &mut array_of_requests, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -731,7 +731,7 @@ unsafe extern "C" fn waitany(count: c_int, array_of_requests: *mut usize, indx: 
         bodies::waitany(&call, count, &mut array_of_requests, indx, StatusOut::new(status))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -755,7 +755,7 @@ unsafe extern "C" fn waitsome(incount: c_int, array_of_requests: *mut usize, out
         bodies::waitsome(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -19,7 +19,7 @@ unsafe extern "C" fn group_from_session_pset(session: usize, pset_name: *const c
         bodies::group_from_session_pset(&call, &session, pset_name, newgroup)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -40,7 +40,7 @@ unsafe extern "C" fn session_call_errhandler(session: usize, errorcode: c_int) -
         bodies::session_call_errhandler(&call, &session, errorcode)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -61,7 +61,7 @@ unsafe extern "C" fn session_finalize(session: *mut usize) -> c_int {
         bodies::session_finalize(&call, session)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -83,7 +83,7 @@ unsafe extern "C" fn session_get_errhandler(session: usize, errhandler: *mut usi
         bodies::session_get_errhandler(&call, &session, errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -105,7 +105,7 @@ unsafe extern "C" fn session_get_info(session: usize, info_used: *mut usize) -> 
         bodies::session_get_info(&call, &session, info_used)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -128,7 +128,7 @@ unsafe extern "C" fn session_get_nth_pset(session: usize, info: usize, n: c_int,
         bodies::session_get_nth_pset(&call, &session, info.as_deref(), n, pset_len, StringOut::unsized_at(pset_name))
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -151,7 +151,7 @@ unsafe extern "C" fn session_get_num_psets(session: usize, info: usize, npset_na
         bodies::session_get_num_psets(&call, &session, info.as_deref(), npset_names)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -174,7 +174,7 @@ unsafe extern "C" fn session_get_pset_info(session: usize, pset_name: *const c_c
         bodies::session_get_pset_info(&call, &session, pset_name, info)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -197,7 +197,7 @@ unsafe extern "C" fn session_init(info: usize, errhandler: usize, session: *mut 
         bodies::session_init(&call, info.as_deref(), &errhandler, session)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -219,7 +219,7 @@ unsafe extern "C" fn session_set_errhandler(session: usize, errhandler: usize) -
         bodies::session_set_errhandler(&call, &session, &errhandler)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }

@@ -20,7 +20,7 @@ unsafe extern "C" fn cart_coords(comm: usize, rank: c_int, maxdims: c_int, coord
         bodies::cart_coords(&call, &comm, rank, maxdims, &mut coords)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -46,7 +46,7 @@ unsafe extern "C" fn cart_create(comm_old: usize, ndims: c_int, dims: *const c_i
         bodies::cart_create(&call, &comm_old, ndims, dims, periods, reorder != 0, comm_cart)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -72,7 +72,7 @@ unsafe extern "C" fn cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, per
         bodies::cart_get(&call, &comm, maxdims, &mut dims, &mut periods, &mut coords)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -98,7 +98,7 @@ unsafe extern "C" fn cart_map(comm: usize, ndims: c_int, dims: *const c_int, per
         bodies::cart_map(&call, &comm, ndims, dims, periods, newrank)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -121,7 +121,7 @@ unsafe extern "C" fn cart_rank(comm: usize, coords: *const c_int, rank: *mut c_i
         bodies::cart_rank(&call, &comm, IntArray::int(coords), rank)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -145,7 +145,7 @@ unsafe extern "C" fn cart_shift(comm: usize, direction: c_int, disp: c_int, rank
         bodies::cart_shift(&call, &comm, direction, disp, rank_source, rank_dest)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -168,7 +168,7 @@ unsafe extern "C" fn cart_sub(comm: usize, remain_dims: *const c_int, newcomm: *
         bodies::cart_sub(&call, &comm, IntArray::int(remain_dims), newcomm)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -191,7 +191,7 @@ unsafe extern "C" fn cartdim_get(comm: usize, ndims: *mut c_int) -> c_int {
         bodies::cartdim_get(&call, &comm, ndims)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -213,7 +213,7 @@ unsafe extern "C" fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) 
         bodies::dims_create(&call, nnodes, ndims, &mut dims)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
     }
 }
@@ -240,7 +240,7 @@ unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *cons
         bodies::dist_graph_create(&call, &comm_old, n, sources, degrees, IntArray::int(destinations), weights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -268,7 +268,7 @@ unsafe extern "C" fn dist_graph_create_adjacent(comm_old: usize, indegree: c_int
         bodies::dist_graph_create_adjacent(&call, &comm_old, indegree, sources, sourceweights.cast::<c_void>(), outdegree, destinations, destweights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -294,7 +294,7 @@ unsafe extern "C" fn dist_graph_neighbors(comm: usize, maxindegree: c_int, sourc
         bodies::dist_graph_neighbors(&call, &comm, maxindegree, &mut sources, sourceweights.cast::<c_void>(), maxoutdegree, &mut destinations, destweights.cast::<c_void>())
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -319,7 +319,7 @@ unsafe extern "C" fn dist_graph_neighbors_count(comm: usize, indegree: *mut c_in
         bodies::dist_graph_neighbors_count(&call, &comm, indegree, outdegree, weighted)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -344,7 +344,7 @@ unsafe extern "C" fn graph_create(comm_old: usize, nnodes: c_int, indx: *const c
         bodies::graph_create(&call, &comm_old, nnodes, indx, IntArray::int(edges), reorder != 0, comm_graph)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -370,7 +370,7 @@ unsafe extern "C" fn graph_get(comm: usize, maxindex: c_int, maxedges: c_int, in
         bodies::graph_get(&call, &comm, maxindex, maxedges, &mut indx, &mut edges)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -395,7 +395,7 @@ unsafe extern "C" fn graph_map(comm: usize, nnodes: c_int, indx: *const c_int, e
         bodies::graph_map(&call, &comm, nnodes, indx, IntArray::int(edges), newrank)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -419,7 +419,7 @@ unsafe extern "C" fn graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_i
         bodies::graph_neighbors(&call, &comm, rank, maxneighbors, &mut neighbors)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -442,7 +442,7 @@ unsafe extern "C" fn graph_neighbors_count(comm: usize, rank: c_int, nneighbors:
         bodies::graph_neighbors_count(&call, &comm, rank, nneighbors)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -466,7 +466,7 @@ unsafe extern "C" fn graphdims_get(comm: usize, nnodes: *mut c_int, nedges: *mut
         bodies::graphdims_get(&call, &comm, nnodes, nedges)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
@@ -489,7 +489,7 @@ unsafe extern "C" fn topo_test(comm: usize, status: *mut c_int) -> c_int {
         bodies::topo_test(&call, &comm, status)
     } })();
     match result {
-        Ok(()) => MPI_SUCCESS,
+        Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
     }
 }
