@@ -80,7 +80,10 @@ impl Patience {
     }
 
     /// Turns to give away before sleeping, where there is no spinning.
+    ///
+    /// A rank that has spun goes to sleep at once: if strangers keep its processor busy, a turn given away is lost to
+    /// them, while a sleeper that is woken gets the processor soon.
     pub fn yields(&self) -> u32 {
-        YIELDS
+        if self.spins.load(Ordering::Relaxed) == 0 { YIELDS } else { 0 }
     }
 }
