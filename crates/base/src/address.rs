@@ -52,7 +52,6 @@ impl UserAddress {
     /// The address `bytes` further on. Wraps, since absolute displacements start from address 0 (MPI_BOTTOM).
     #[inline]
     #[must_use]
-    #[inline]
     pub const fn offset(self, bytes: i64) -> UserAddress {
         UserAddress(self.0.wrapping_add_signed(bytes as isize))
     }

@@ -5,8 +5,9 @@ use parnass_base::Placed;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::process::allowed_processors;
 
-/// Polls before sleeping, when every rank has a processor: some hundred microseconds.
-const SPINS: u32 = 20_000;
+/// Polls before sleeping, when every rank has a processor: about two hundred microseconds, so that ranks that
+/// find themselves on one processor all the same (other jobs run) do not keep it from each other for long.
+const SPINS: u32 = 8_000;
 /// Turns given to other processes before sleeping, when ranks share processors.
 const YIELDS: u32 = 2;
 /// How many ranks' processors a station can show.
