@@ -61,8 +61,10 @@ pub struct Environment {
 /// Where ranks may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bind {
-    /// Where the kernel puts them.
+    /// Each on its share of the cores, where there is one at least for each; else where the kernel puts them.
     #[default]
+    Share,
+    /// Where the kernel puts them.
     None,
     /// One rank to a core, where there is a core for each.
     Core,
@@ -171,9 +173,9 @@ const OPTIONS: &[Opt] = &[
     },
     Opt {
         names: &["bind", "bind-to"],
-        values: &["none|core|thread"],
+        values: &["share|none|core|thread"],
         what: What::Bind,
-        help: "one rank to a core, if there are enough (none)",
+        help: "bind each rank to its share of the cores (the default)",
     },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
     Opt { names: &["version", "V"], values: &[], what: What::Version, help: "show the version" },
@@ -419,10 +421,11 @@ fn apply(
         What::Bind => {
             let text = value();
             job.bind = match text.to_str() {
+                Some("share" | "auto") => Bind::Share,
                 Some("none" | "no") => Bind::None,
                 Some("core" | "cores") => Bind::Core,
                 Some("thread" | "hwthread" | "cpu" | "pu") => Bind::Thread,
-                _ => return Err(format!("{option} is {text:?}; allowed are none, core and thread")),
+                _ => return Err(format!("{option} is {text:?}; allowed are share, none, core and thread")),
             };
         }
         What::Hosts => check_hosts(option, &value())?,

@@ -65,7 +65,7 @@ fn mistakes_are_told_with_what_is_allowed() {
     assert!(error("-n 2 : b").contains("before ':'"));
     assert!(error("a :").contains("no program"));
     assert!(error("--timeout -3 a").contains("above 0"));
-    assert!(error("--bind socket a").contains("none, core and thread"));
+    assert!(error("--bind socket a").contains("share, none, core and thread"));
     assert!(error("--label=3 a").contains("takes no value"));
     assert!(error("-n 65535 a : -n 1 b").contains("at most"));
 }

@@ -1,8 +1,11 @@
 //! Which processors a job may use, and which of them each rank.
 //!
-//! By default a rank runs wherever the kernel puts it: two jobs that are bound without knowing of one another
-//! would share cores while others idle. Who asks for binding gets cores that no other bound job holds; a core
-//! is held by a socket with an abstract name, so that the claim ends with its holder.
+//! By default each rank is bound to its share of the cores: on a busy machine the kernel often leaves two ranks
+//! on one core for seconds, and each message between them then takes a turn of all processes there. A share leaves
+//! room for the threads of a rank. A single rank, and ranks that outnumber the cores, run where they like.
+//!
+//! Two jobs are never bound to one core: a core is held by a socket with an abstract name, so that the claim ends
+//! with its holder. A job that finds cores held runs where it likes.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -26,6 +29,7 @@ pub struct Places {
 pub fn choose(how: Bind, ranks: usize) -> Places {
     let units = match how {
         Bind::None => return Places::default(),
+        Bind::Share => return share(ranks),
         Bind::Core => cores(&allowed_processors()),
         Bind::Thread => allowed_processors().into_iter().map(|processor| vec![processor]).collect(),
     };
@@ -48,6 +52,23 @@ pub fn choose(how: Bind, ranks: usize) -> Places {
     }
     if places.of_rank.len() < ranks {
         return unbound(format!("other bound jobs hold too many of the {usable} {noun}s"));
+    }
+    places
+}
+
+/// Gives each rank the same number of cores, if they all are free.
+fn share(ranks: usize) -> Places {
+    let cores = cores(&allowed_processors());
+    let usable = cores.len().min(parnass_bootstrap::available_processors());
+    if ranks < 2 || ranks > usable {
+        return Places::default();
+    }
+    let mut places = Places::default();
+    for cores in cores.chunks(cores.len() / ranks).take(ranks) {
+        let processors = cores.concat();
+        let Some(mut claims) = claim(&processors) else { return Places::default() };
+        places._claims.append(&mut claims);
+        places.of_rank.push(processors);
     }
     places
 }
@@ -95,6 +116,18 @@ mod tests {
     fn more_ranks_than_cores_are_not_bound() {
         let places = choose(Bind::Core, 100_000);
         assert!(places.of_rank.is_empty() && places.note.unwrap().contains("100000 ranks on"));
+    }
+
+    #[test]
+    fn shares_are_equal_and_apart_or_there_are_none() {
+        assert!(share(1).of_rank.is_empty() && share(100_000).of_rank.is_empty());
+        let places = share(2).of_rank; // Other jobs may hold cores now, or there is only one.
+        if let [one, other] = places.as_slice() {
+            assert_eq!(one.len(), other.len());
+            assert!(one.iter().all(|processor| !other.contains(processor)));
+        } else {
+            assert!(places.is_empty());
+        }
     }
 
     #[test]

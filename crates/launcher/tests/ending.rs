@@ -218,17 +218,20 @@ fn ignored_signals_stay_ignored() {
 
 #[test]
 fn a_stopped_job_goes_on() {
-    let (child, mark) = start(2, "echo ready; sleep 0.3; echo done");
-    let states = |wanted: &str| {
-        let is = |process: &i32| {
-            let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(wanted))
-        };
-        let processes = marked(&mark);
-        processes.len() == 4 && processes.iter().all(is)
+    let directory = common::Directory::new();
+    let file = directory.file("go");
+    let script = format!("echo ready; while [ ! -e {} ]; do sleep 0.02; done; echo done", file.display());
+    let (child, mark) = start(2, &script);
+    let is_stopped = |process: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
     };
     kill_process(pid(&child), Signal::TSTP).unwrap();
-    await_until("all ranks are stopped", || states("T"));
+    await_until("all ranks are stopped", || {
+        let processes = marked(&mark);
+        processes.len() >= 2 && processes.iter().all(is_stopped)
+    });
+    std::fs::write(&file, "").unwrap();
     kill_process(pid(&child), Signal::CONT).unwrap();
     let ended = finish(child);
     assert_eq!((ended.code(), ended.text().as_str()), (0, "done\ndone\n"));

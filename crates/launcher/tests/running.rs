@@ -288,3 +288,17 @@ fn bound_jobs_do_not_share_a_core() {
     places.dedup();
     assert_eq!(places.len(), count);
 }
+
+#[test]
+fn ranks_have_shares_of_the_cores_that_do_not_overlap() {
+    let place = "grep Cpus_allowed_list /proc/self/status | cut -f2";
+    let own = std::process::Command::new("sh").args(["-c", place]).output().unwrap();
+    let own = String::from_utf8(own.stdout).unwrap().trim().to_owned();
+    let of_ranks = |options: &[&str]| run(&mut mpiexec(&[options, &["sh", "-c", place]].concat())).sorted();
+    // Where cores are few, or other jobs hold them, ranks run where they like.
+    let shares = of_ranks(&["-n", "2"]);
+    assert!(shares[0] != shares[1] || shares == [own.as_str(), own.as_str()], "{shares:?} of {own}");
+    assert_eq!(of_ranks(&["-n", "1"]), [own.as_str()]);
+    assert_eq!(of_ranks(&["-n", "2", "--bind", "none"]), [own.as_str(), own.as_str()]);
+    assert!(of_ranks(&["-n", "300"]).iter().all(|allowed| *allowed == own));
+}

@@ -73,7 +73,11 @@ impl Facts {
             "oversubscribed",
             &format!("from {} ranks on; waiting ranks then sleep at once", usable + 1),
         );
-        row(out, "binding", "none, unless mpiexec --bind core asks for it and cores suffice");
+        row(
+            out,
+            "binding",
+            "each rank to its share of the cores, if there is one for each and no other job holds it",
+        );
         row(out, "transports", "shm (one machine)");
         match &self.direct {
             Ok(()) => row(out, "direct copy", "allowed (process_vm_readv)"),
