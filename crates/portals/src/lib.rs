@@ -33,3 +33,6 @@ pub use interface::{
     Ack, Appended, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError, ProcessId,
     Protocol, Put, PutOutcome, SearchOperation, Ticket,
 };
+
+/// Longest message, in bytes, that travels inside one record of a mailbox.
+pub const RECORD_BYTES: usize = message::INLINE_ROOM;
