@@ -52,8 +52,8 @@ pub struct Outcome {
     pub events: EventList<Event>,
     /// For initiators.
     pub notices: EventList<(u32, Event)>,
-    /// Initiators that may have something to move.
-    pub calls: EventList<u32>,
+    /// Initiators that may have something to move, and whether nobody else can move it.
+    pub calls: EventList<(u32, bool)>,
 }
 
 /// Who drives a NIC.
@@ -192,8 +192,9 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            transfer::start(nic, index);
-            outcome.calls.push(initiator);
+            let piped = self.goes_in_pieces(self.me, initiator);
+            transfer::start(nic, index, piped);
+            outcome.calls.push((initiator, piped));
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::BULK != 0 {
@@ -327,8 +328,9 @@ impl Core {
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
-                    transfer::start(nic, index);
-                    outcome.calls.push(arrival.source);
+                    let piped = self.goes_in_pieces(of, arrival.source);
+                    transfer::start(nic, index, piped);
+                    outcome.calls.push((arrival.source, piped));
                     return true;
                 }
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
@@ -396,8 +398,8 @@ impl Core {
         while let Some((process, event)) = outcome.notices.pop() {
             self.notify(process, &event);
         }
-        while let Some(process) = outcome.calls.pop() {
-            self.call(process);
+        while let Some((process, alone)) = outcome.calls.pop() {
+            self.call(process, alone);
         }
     }
 
@@ -409,13 +411,20 @@ impl Core {
         self.transport.ring(process);
     }
 
-    /// Tells an initiator that it may have something to move.
-    pub fn call(&self, process: u32) {
+    /// Whether a message that has matched goes through shared memory, copied in on one side while the other copies
+    /// out. With both sides at it that is faster than the kernel's copy from process to process; with one, it is not.
+    fn goes_in_pieces(&self, target: u32, initiator: u32) -> bool {
+        let waits = |process| self.transport.shown(process) != Waiting::Not;
+        target != initiator && self.transport.spins() != 0 && waits(initiator) && waits(target)
+    }
+
+    /// Tells an initiator that it may have something to move; `alone`: that nobody else can.
+    pub fn call(&self, process: u32, alone: bool) {
         if process != self.me {
             // The ring's fence orders this before the look for sleepers; pairs with the swap in `answer`.
             self.nics[process as usize].control.calls.fetch_add(1, Ordering::Release);
             self.transport.ring(process);
-            if self.transport.shown(process) == Waiting::Not && !self.transport.reaches(process) {
+            if self.transport.shown(process) == Waiting::Not && (alone || !self.transport.reaches(process)) {
                 self.transport.ring_helper(process);
             }
         }

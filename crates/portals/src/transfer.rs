@@ -6,10 +6,12 @@
 //!   checks the generation, so that a worker who comes late, with a record that has been given to somebody else,
 //!   gets nothing;
 //! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
-//! * the state: which sides cannot reach the other's memory, and whether the owner may still claim something.
+//! * the state: which sides cannot reach the other's memory (both are marked so when the message goes in pieces for
+//!   speed), and whether the owner may still claim something.
 //!
-//! Target and initiator both move chunks when both are there. When neither can reach the other's memory, the
-//! initiator copies chunks into bulk pieces and sends those, at most [`PIECES`] ahead of the target.
+//! When both wait as the message matches, or when neither can reach the other's memory, the initiator copies chunks
+//! into bulk pieces and sends those, at most [`PIECES`] ahead of the target, who copies them out. Otherwise whoever
+//! waits moves chunks straight between the two buffers, the target and the initiator alike.
 
 use crate::core::{Core, Driver, Outcome, notice};
 use crate::interface::EventKind;
@@ -45,16 +47,19 @@ const TARGET_CANNOT: u64 = 2;
 const UNCOUNTED: u64 = 4;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
-/// Turns a record that is in no list into a transfer. Lock held.
-pub fn start(nic: &Nic, index: u32) {
+/// Turns a record that is in no list into a transfer; `piped`: one that goes in pieces though memory may be in
+/// reach. Lock held.
+pub fn start(nic: &Nic, index: u32, piped: bool) {
     let record = nic.slab.at(index);
     record.kind.set(kind::TRANSFER);
     record.detail.set(0);
     record.data[DONE].store(0, Ordering::Relaxed);
-    record.data[STATE].store(0, Ordering::Relaxed);
+    record.data[STATE].store(if piped { NEITHER_CAN | UNCOUNTED } else { 0 }, Ordering::Relaxed);
     record.data[CLAIM].store(u64::from(record.generation.get()) << CHUNK_BITS, Ordering::Release);
     nic.slab.push(&nic.control.transfers, index);
-    nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+    if !piped {
+        nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// What a worker knows of a transfer.
@@ -164,9 +169,12 @@ impl Core {
         nic.lock().release();
         let mut moved = 0;
         for work in works {
+            if work.is_piped(nic) {
+                continue;
+            }
             if !self.transport.reaches(work.initiator) {
                 self.refuse(nic, &work, TARGET_CANNOT, UNCOUNTED);
-                self.call(work.initiator);
+                self.call(work.initiator, true);
                 continue;
             }
             while moved < BUDGET
@@ -206,11 +214,14 @@ impl Core {
     pub fn move_to(&self, target: u32, work: &Work) -> bool {
         let nic = &self.nics[target as usize];
         let mut worked = false;
+        if !work.is_piped(nic) && !self.transport.reaches(target) {
+            self.refuse(nic, work, INITIATOR_CANNOT, 0);
+        }
+        if work.is_piped(nic) {
+            return self.send_pieces(target, nic, work);
+        }
         if !self.transport.reaches(target) {
-            if !work.is_piped(nic) {
-                self.refuse(nic, work, INITIATOR_CANNOT, 0);
-            }
-            return work.is_piped(nic) && self.send_pieces(target, nic, work);
+            return false;
         }
         while let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX) {
             worked = true;
@@ -282,7 +293,7 @@ impl Core {
         if done == record.length.get() {
             self.complete(nic, of, index, driver, outcome);
         } else {
-            outcome.calls.push(piece.source);
+            outcome.calls.push((piece.source, true));
         }
         true
     }
