@@ -257,6 +257,13 @@ impl Interface {
         self.core.wait(ticket, awaited, deadline);
     }
 
+    /// Announces that the caller will `wait` as soon as its next put to `target` has been made: the target may then
+    /// count on this process to do its part of a long message.
+    #[inline]
+    pub fn will_wait(&self, target: ProcessId) {
+        self.core.transport.show(parnass_transport::Waiting::For(target.0));
+    }
+
     /// Wakes every thread of this process that sleeps in `wait`.
     pub fn wake(&self) {
         self.core.transport.ring_always();

@@ -28,7 +28,7 @@ const MOST_CHUNK: u64 = 512 << 10;
 /// Chunks that a message is cut into, between these bounds.
 const CHUNKS: u64 = 8;
 /// Bytes of a piece.
-const PIECE_BYTES: u64 = 64 << 10;
+const PIECE_BYTES: u64 = 32 << 10;
 /// Pieces under way in one transfer.
 const PIECES: u64 = 6;
 /// Bytes that one call of progress moves at most, before it looks around.

@@ -10,7 +10,7 @@ use crate::pt2pt::{Envelope, SendMode};
 use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
 use crate::request::{Status, status_of};
-use parnass_portals::{Ack, Appended, List, ProcessId, Put, PutOutcome};
+use parnass_portals::{Ack, Appended, List, ProcessId, Protocol, Put, PutOutcome};
 
 impl Process {
     /// Waits for the events of a borrowed slot and gives it back.
@@ -74,6 +74,9 @@ impl Process {
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
+        if put.protocol == Protocol::Direct {
+            self.nic().will_wait(target);
+        }
         match self.nic().put(&put) {
             Ok(PutOutcome::Done) if !synchronous => {
                 self.slots.untouched(name);
