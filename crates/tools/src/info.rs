@@ -221,7 +221,7 @@ mod tests {
     fn the_text_tells_each_fact() {
         let text = facts().text();
         for part in
-            ["2 for jobs (4 online", "not allowed: Operation not permitted", "up to 1 KiB", "allreduce", "/p"]
+            ["2 for jobs (4 online", "not allowed: Operation not permitted", "up to 40 B", "allreduce", "/p"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }
