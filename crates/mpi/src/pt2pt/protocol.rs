@@ -30,7 +30,7 @@ pub struct Capabilities {
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Capabilities { record_bytes: parnass_portals::RECORD_BYTES as u64, direct_bytes: Some(64 * 1024 + 1) }
+        Capabilities { record_bytes: parnass_portals::RECORD_BYTES as u64, direct_bytes: Some(64 * 1024) }
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     fn each_length_has_the_first_row_whose_limit_holds_it() {
         for threshold in [None, Some(0), Some(1), Some(500), Some(1 << 20)] {
             let table = Table::new(Capabilities::default(), threshold);
-            for bytes in [0, 1, 40, 41, 499, 500, 65536, 65537, 1 << 20, u64::MAX] {
+            for bytes in [0, 1, 40, 41, 499, 500, 65535, 65536, 1 << 20, u64::MAX] {
                 let expected = table.rows().iter().position(|row| bytes <= row.limit).unwrap();
                 assert_eq!(table.choose(bytes), expected, "{bytes} bytes, threshold {threshold:?}");
                 assert_eq!(table.protocol(bytes), table.rows()[expected].protocol);
