@@ -302,8 +302,8 @@ fn foreign_paths(sources: &[Source]) -> Vec<String> {
         concat!("/wo", "rk/"),
         concat!("files.python", "hosted.org"),
         concat!("static.crates", ".io"),
-        concat!("index.crates", ".io"),
-        concat!("pypi.org/", "simple"),
+        concat!("index.cra", "tes.", "io"),
+        concat!("py", "pi.", "org/simple"),
     ];
     let mut complaints = Vec::new();
     for source in sources.iter().filter(|source| is_code(&source.path) || source.path.ends_with(".json")) {
