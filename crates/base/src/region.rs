@@ -8,6 +8,7 @@
 //! [`Window::reserve`] first, so that a machine without memory gives an error and not a SIGBUS.
 
 use crate::address::UserAddress;
+use crate::copy::copy;
 use crate::record::Record;
 use std::io;
 use std::ops::Deref;
@@ -223,15 +224,16 @@ impl Window {
     /// Copies `length` bytes from `source` to `offset`.
     pub fn copy_in(&self, offset: usize, source: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
-        // SAFETY: `source` was promised valid when it was made, the target lies inside the mapping.
-        unsafe { std::ptr::copy(source.as_ptr(), pointer, length) }
+        // SAFETY: `source` was promised valid when it was made, the target lies inside the mapping, which no user
+        // memory overlaps.
+        unsafe { copy(source.as_ptr(), pointer, length) }
     }
 
     /// Copies `length` bytes from `offset` to `target`.
     pub fn copy_out(&self, offset: usize, target: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
-        // SAFETY: `target` was promised valid when it was made, the source lies inside the mapping.
-        unsafe { std::ptr::copy(pointer, target.as_ptr(), length) }
+        // SAFETY: as in `copy_in`, the other way.
+        unsafe { copy(pointer, target.as_ptr(), length) }
     }
 }
 
