@@ -1,4 +1,9 @@
-/* What the yardsticks share: a clock, and results as lines `result NAME BYTES VALUE UNIT` on rank 0's standard output. */
+/* What the yardsticks share: a clock, repetition within a time budget, and results as lines on rank 0's standard output:
+ *
+ *     result NAME BYTES VALUE UNIT        a measured value; BYTES is 0 where no size matters
+ *     note NAME TEXT                      why a value is missing
+ *
+ * The command line's last argument is the time to spend on one value, in milliseconds. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -11,19 +16,22 @@
 #include <time.h>
 
 static int rank, size;
-/* The number of repetitions is divided by this: the command line's last argument, 1 when there is none. */
-static int divisor = 1;
+/* Seconds to spend on one value. */
+static double budget = 0.05;
+
+static inline void bench_place(int argc, char **argv)
+{
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1 && atof(argv[argc - 1]) > 0)
+        budget = atof(argv[argc - 1]) / 1000;
+}
 
 static inline void bench_start(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (*argc > 1 && atoi((*argv)[*argc - 1]) > 0)
-        divisor = atoi((*argv)[*argc - 1]);
+    bench_place(*argc, *argv);
 }
-
-static inline int repetitions(int count) { return count / divisor > 2 ? count / divisor : 2; }
 
 static inline double now(void)
 {
@@ -38,6 +46,26 @@ static inline void result(const char *name, long bytes, double value, const char
         printf("result %s %ld %.6g %s\n", name, bytes, value, unit);
         fflush(stdout);
     }
+}
+
+static inline void note(const char *name, const char *text)
+{
+    if (rank == 0) {
+        printf("note %s %s\n", name, text);
+        fflush(stdout);
+    }
+}
+
+/* Memory that has been written once, so that no page is touched for the first time while the clock runs. */
+static inline unsigned char *memory(size_t bytes)
+{
+    unsigned char *data = malloc(bytes);
+    if (!data) {
+        fprintf(stderr, "rank %d: no memory for %zu bytes\n", rank, bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    memset(data, 1, bytes);
+    return data;
 }
 
 /* Work that the compiler cannot remove and that touches no memory. */
@@ -66,7 +94,7 @@ static inline double work_rate(void)
     return best;
 }
 
-static int compare_doubles(const void *left, const void *right)
+static inline int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -76,6 +104,43 @@ static inline double median(double *values, int count)
 {
     qsort(values, (size_t)count, sizeof *values, compare_doubles);
     return values[count / 2];
+}
+
+/* How often something that takes `seconds` fits into the budget, between the limits; every rank is told rank 0's answer. */
+static inline int repetitions(double seconds, int least, int most)
+{
+    double fits = seconds > 0 ? budget / seconds : most;
+    int count = fits < least ? least : fits > most ? most : (int)fits;
+    MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return count;
+}
+
+/* Seconds that one call takes, the slowest rank's mean: the median of five parts that fill the budget together. Every rank calls it; rank 0 has the result. */
+static inline double seconds_per_call(void (*call)(void *), void *context)
+{
+    double once, parts[5];
+    int count = 1, enough;
+    call(context);
+    do {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = now();
+        for (int round = 0; round < count; round++)
+            call(context);
+        once = (now() - start) / count;
+        enough = once * count > budget / 20 || count >= 1 << 20;
+        MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        count *= 4;
+    } while (!enough);
+    count = repetitions(once * 5, 1, 1 << 24);
+    for (int part = 0; part < 5; part++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = now();
+        for (int round = 0; round < count; round++)
+            call(context);
+        double mine = (now() - start) / count;
+        MPI_Reduce(&mine, &parts[part], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    }
+    return rank == 0 ? median(parts, 5) : 0;
 }
 
 #endif

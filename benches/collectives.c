@@ -1,12 +1,18 @@
-/* Time of one collective, mean over the repetitions of the slowest rank, in several sizes. */
+/* Time of one collective, the slowest rank's, in several sizes: on 2 ranks all of them, on more only 8 bytes. A size is what each rank gives to each other
+ * one, or to all in a reduction or a broadcast. */
 #include "bench.h"
 
 static unsigned char *in, *out;
 
-static void run(int which, int bytes)
+struct collective {
+    int which, bytes;
+};
+
+static void run(void *context)
 {
-    int count = bytes / 8;
-    switch (which) {
+    const struct collective *collective = context;
+    int count = collective->bytes / 8;
+    switch (collective->which) {
     case 0: MPI_Barrier(MPI_COMM_WORLD); break;
     case 1: MPI_Bcast(in, count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
     case 2: MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
@@ -19,28 +25,19 @@ static void run(int which, int bytes)
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"barrier", "bcast", "allreduce", "allgather", "alltoall", "reduce-scatter"};
-    static const int sizes[] = {8, 65536, 1048576};
+    static const int sizes[] = {8, 65536, 1048576, 8388608};
     bench_start(&argc, &argv);
-    size_t largest = (size_t)(size > 4 ? 8 : 1048576) * (size_t)size;
-    in = calloc(largest, 1);
-    out = calloc(largest, 1);
+    int last = size > 4 ? 1 : 4;
+    size_t largest = (size_t)sizes[last - 1] * (size_t)size;
+    in = memory(largest);
+    out = memory(largest);
+    memset(in, 0, largest);
     for (int which = 0; which < 6; which++)
-        for (int index = 0; index < (which == 0 || size > 4 ? 1 : 3); index++) {
-            int bytes = sizes[index], count = repetitions(size > 4 ? 100 : bytes == 8 ? 10000 : bytes == 65536 ? 500 : 50);
-            double parts[5];
-            for (int part = 0; part < 5; part++) {
-                run(which, bytes);
-                MPI_Barrier(MPI_COMM_WORLD);
-                double start = now();
-                for (int round = 0; round < count / 5 + 1; round++)
-                    run(which, bytes);
-                double mine = (now() - start) / (count / 5 + 1), slowest;
-                MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-                parts[part] = slowest;
-            }
+        for (int index = 0; index < (which == 0 ? 1 : last); index++) {
+            struct collective collective = {which, which == 0 ? 0 : sizes[index]};
             char name[64];
             snprintf(name, sizeof name, "%s-%d-ranks", names[which], size);
-            result(name, which == 0 ? 0 : bytes, median(parts, 5) * 1e6, "us");
+            result(name, collective.bytes, seconds_per_call(run, &collective) * 1e6, "us");
         }
     MPI_Finalize();
     return 0;

@@ -1,4 +1,4 @@
-/* Memory after start: the sum over all ranks of their proportional set sizes. The runner also times this program from start to end. */
+/* Memory after start: the sum over all ranks of their proportional set sizes. */
 #include "bench.h"
 
 int main(int argc, char **argv)

@@ -1,60 +1,75 @@
-/* Overlap by COMB's post-work-wait method: post, compute without calling MPI for about twice the transfer's time, wait. The result is the share of
- * the transfer's time that disappears behind the computation, from 0 (none) to 1 (all). Rank 0 receives; it computes, or rank 1 does. */
+/* Overlap by COMB's post-work-wait method: post, compute without calling MPI for about twice the transfer's time, wait. The result is the share of the
+ * transfer's time that disappears behind the computation, from 0 (none) to 1 (all). Three cases: the receiver computes, its receive posted before the
+ * message comes; the receiver computes, its receive posted when the message is already known to be there, while the sender waits in MPI_Send; the sender
+ * computes while the receiver waits. Rank 0 receives. */
 #include "bench.h"
 
-/* One exchange; `steps` of work between posting and waiting, by the receiver (0) or by the sender (1). Seconds on rank 0. */
-static double exchange(unsigned char *data, int bytes, int computing, long steps)
+enum which { receiver, receiver_late, sender };
+
+/* One exchange with `steps` of work between posting and waiting on the computing side. Seconds of that side. */
+static double exchange(unsigned char *data, int bytes, enum which computing, long steps)
 {
     MPI_Request request;
-    double start, seconds;
+    double start;
     if (rank == 0) {
-        MPI_Irecv(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
-        MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-        start = now();
-        if (computing == 0)
+        if (computing == receiver_late) {
+            MPI_Probe(1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            start = now();
+            MPI_Irecv(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+        } else {
+            MPI_Irecv(data, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+            MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            start = now();
+        }
+        if (computing != sender)
             bench_sink = work(3, steps);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        seconds = now() - start;
     } else {
         memset(data, 1, (size_t)bytes);
-        MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (computing != receiver_late)
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         start = now();
-        MPI_Isend(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
-        if (computing == 1)
+        if (computing == sender) {
+            MPI_Isend(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
             bench_sink = work(3, steps);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        seconds = now() - start;
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Send(data, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        }
     }
-    return seconds;
+    return now() - start;
 }
 
 int main(int argc, char **argv)
 {
-    bench_start(&argc, &argv);
+    static const char *const names[] = {"overlap-receiver-computes", "overlap-receiver-computes-late", "overlap-sender-computes"};
     static const int sizes[] = {100000, 1000000, 16000000};
-    unsigned char *data = malloc(16000000);
-    memset(data, 1, 16000000);
+    enum { most = 101 };
+    static double alone[most], both[most];
+    bench_start(&argc, &argv);
+    unsigned char *data = memory(16000000);
     MPI_Barrier(MPI_COMM_WORLD);
     double rate = work_rate();
-    for (int which = 0; which < 3; which++)
-        for (int computing = 0; computing < 2; computing++) {
-            int bytes = sizes[which], count = repetitions(bytes > 1000000 ? 11 : 41);
-            double *alone = malloc((size_t)count * sizeof *alone), *both = malloc((size_t)count * sizeof *both);
+    for (int computing = receiver; computing <= (int)sender; computing++)
+        for (int which = 0; which < 3; which++) {
+            int bytes = sizes[which], side = computing == sender;
+            exchange(data, bytes, computing, 0);
+            /* Both sides write or wait about as long as the transfer takes, and the work takes it twice. */
+            int count = repetitions(exchange(data, bytes, computing, 0) * 4, 7, most);
             for (int round = 0; round < count; round++)
                 alone[round] = exchange(data, bytes, computing, 0);
-            /* Each side measures its own transfer; both compute for the time that the computing side saw. */
             double transfer = median(alone, count);
-            MPI_Bcast(&transfer, 1, MPI_DOUBLE, computing, MPI_COMM_WORLD);
-            double duration = 2 * transfer;
+            long steps = (long)(2 * transfer * rate);
             for (int round = 0; round < count; round++)
-                both[round] = exchange(data, bytes, computing, (long)(duration * rate));
-            double start = now();
-            bench_sink = work(3, (long)(duration * rate));
-            double working = now() - start, hidden = 1 - (median(both, count) - working) / transfer;
-            MPI_Bcast(&hidden, 1, MPI_DOUBLE, computing, MPI_COMM_WORLD);
-            result(computing == 0 ? "overlap-receiver-computes" : "overlap-sender-computes", bytes, hidden < 0 ? 0 : hidden > 1 ? 1 : hidden, "share");
-            free(alone);
-            free(both);
+                both[round] = exchange(data, bytes, computing, steps);
+            for (int round = 0; round < count; round++) {
+                double start = now();
+                bench_sink = work(3, steps);
+                alone[round] = now() - start;
+            }
+            double hidden = 1 - (median(both, count) - median(alone, count)) / transfer;
+            MPI_Bcast(&hidden, 1, MPI_DOUBLE, side, MPI_COMM_WORLD);
+            result(names[computing], bytes, hidden < 0 ? 0 : hidden > 1 ? 1 : hidden, "share");
         }
     MPI_Finalize();
     return 0;

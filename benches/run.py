@@ -23,18 +23,26 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-# Program, ranks, and by how much a smoke test divides the repetitions.
+# Program and ranks.
 YARDSTICKS = [
-    ("pingpong", 2, 100),
-    ("rate", 2, 100),
-    ("overlap", 2, 20),
-    ("match", 2, 100),
-    ("collectives", 2, 100),
-    ("collectives", 16, 10),
-    ("guest", 64, 50),
-    ("memory", 64, 1),
+    ("pingpong", 2),
+    ("rate", 2),
+    ("overlap", 2),
+    ("match", 2),
+    ("datatypes", 2),
+    ("threads", 2),
+    ("collectives", 2),
+    ("collectives", 16),
+    ("guest", 64),
+    ("pair", 64),
+    ("exchange", 8),
+    ("exchange", 16),
+    ("exchange", 64),
+    ("init", 1),
+    ("init", 64),
+    ("memory", 64),
 ]
-MORE_IS_BETTER = ("bandwidth", "message-rate", "overlap-")
+MORE_IS_BETTER = ("bandwidth", "message-rate", "overlap-", "thread-")
 
 # The peers: packages, and how their mpiexec is told what ours needs no telling. `few` when there is a core for every
 # rank, `many` when not; each library gets the settings that its own documentation recommends for that case.
@@ -84,9 +92,9 @@ class Library:
         """Compiles every yardstick with this library's own compiler wrapper."""
         self.programs = work / f"programs-{self.name}"
         self.programs.mkdir(parents=True, exist_ok=True)
-        for program in sorted({program for program, _, _ in YARDSTICKS}):
+        for program in sorted({program for program, _ in YARDSTICKS}):
             source, target = HERE / f"{program}.c", self.programs / program
-            flags = ["-O2", "-Wall", "-Wextra", str(source), "-o", str(target)]
+            flags = ["-O2", "-Wall", "-Wextra", "-pthread", str(source), "-o", str(target)]
             if self.name == "impi":
                 # Its wrapper looks for compilers by fixed names; its header and library are enough.
                 command = ["cc", f"-I{self.folder}/include", *flags, f"-L{self.folder}/lib", "-lmpi", f"-Wl,-rpath,{self.folder}/lib"]
@@ -94,14 +102,14 @@ class Library:
                 command = [str(self.folder / "bin/mpicc"), *flags]
             subprocess.run(command, env=self.environment, check=True, stdin=subprocess.DEVNULL)
 
-    def run(self, program, ranks, divisor, limit_s):
+    def run(self, program, ranks, milliseconds, limit_s):
         """Runs one yardstick once; returns {(name, bytes): (value, unit)} and its wall time in seconds."""
         few = ranks <= len(os.sched_getaffinity(0))
         environment = dict(self.environment)
         if not few:
             environment.update(self.settings.get("many_environment", {}))
         command = [str(self.folder / "bin/mpiexec"), *self.settings["few" if few else "many"], "-n", str(ranks)]
-        command += [str(self.programs / program), str(divisor)]
+        command += [str(self.programs / program), str(milliseconds)]
         start = time.monotonic()
         # In a session of its own, so that a job that takes too long can be ended as a whole.
         process = subprocess.Popen(
@@ -170,7 +178,7 @@ def main():
     parser.add_argument("--ours", required=True, help="an installation of Parnass")
     parser.add_argument("--peers", default=",".join(PEERS), help="which other libraries, separated by commas; may be empty")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--divisor", type=int, default=1, help="divide the number of repetitions by this")
+    parser.add_argument("--milliseconds", type=int, default=50, help="time to spend on one value")
     parser.add_argument("--only", default="", help="only the yardsticks whose names contain this")
     parser.add_argument("--limit", type=float, default=120, help="seconds for one yardstick on one library")
     parser.add_argument("--work", default="target/bench", help="where to install, compile and report")
@@ -190,18 +198,17 @@ def main():
 
     values, units, failed = {}, {}, False
     for round_number in range(1 if options.smoke else options.rounds):
-        for program, ranks, smoke_divisor in YARDSTICKS:
+        for program, ranks in YARDSTICKS:
             if options.only not in program:
                 continue
             for library in libraries:
-                divisor = smoke_divisor if options.smoke else options.divisor
                 if not options.smoke:
                     print(f"round {round_number + 1}: {program} on {ranks} ranks, {library.name}", file=sys.stderr)
-                results, wall_s, status = library.run(program, ranks, divisor, options.limit)
+                results, wall_s, status = library.run(program, ranks, 1 if options.smoke else options.milliseconds, options.limit)
+                if program == "init" and status == 0:
+                    results[(f"start-to-end-{ranks}-ranks", 0)] = (wall_s * 1000, "ms")
                 if library is ours and (status != 0 or not results):
                     failed = True
-                if program == "memory" and status == 0:
-                    results[(f"start-to-end-{ranks}-ranks", 0)] = (wall_s * 1000, "ms")
                 for key, (value, unit) in results.items():
                     values.setdefault(key, {}).setdefault(library.name, []).append(value)
                     units[key] = unit
