@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The virtual NIC of `rank` over the job's memory, or over memory of this process alone for a world of one.
+/// The virtual NIC of local rank `rank` over the node's memory, or over memory of this process alone for a world of one.
 pub fn interface(job_memory: Option<OwnedFd>, rank: u32) -> io::Result<Interface> {
     let memory = match job_memory {
         Some(file) => JobMemory::open(file)?,
@@ -30,7 +30,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let mut membership = parnass_bootstrap::join().map_err(|error| error.to_string())?;
     let direct_threshold = direct_threshold()?;
     let job_memory = membership.job_memory.take();
-    let interface = interface(job_memory, membership.rank)
+    let interface = interface(job_memory, membership.local_rank)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let settings = Settings {
         app_number: membership.app_number,

@@ -2,8 +2,8 @@
 //!
 //! The launcher gives each program two words in its environment: the address of the launcher's local socket
 //! with the job's secret (`PARNASS_JOB`), and the rank (`PARNASS_RANK`). The first process in that slot which
-//! calls [`join`] connects, says who it is, and receives everything else in one answer: the size of the job,
-//! its processors, and the descriptor of the job's memory. The connection stays open for the life of the
+//! calls [`join`] connects, says who it is, and receives everything else in one answer: the description of the
+//! job, its processors, and the descriptor of the memory that the ranks of this node share. The connection stays open for the life of the
 //! process. So nothing has to survive a wrapper that closes descriptors, programs that never call MPI carry
 //! nothing, and each side sees at once when the other is gone.
 //!
@@ -11,14 +11,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod description;
 mod link;
 mod protocol;
+pub mod wire;
 
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 
+pub use description::{Description, Key, Nodes};
+use link::Given;
 pub use link::LauncherLink;
-pub use protocol::{Address, Message, Secret, VERSION, Welcome, receive, send};
+pub use protocol::{Address, Message, PART_BYTES_MAXIMUM, Secret, VERSION, Welcome, receive, send};
 
 /// Environment variable with the [`Address`] of the launcher.
 pub const JOB_VARIABLE: &str = "PARNASS_JOB";
@@ -27,6 +32,9 @@ pub const RANK_VARIABLE: &str = "PARNASS_RANK";
 /// Environment variable with the number of ranks; for scripts, never read by [`join`].
 pub const SIZE_VARIABLE: &str = "PARNASS_SIZE";
 
+/// Environment variable with the place of the rank among those of its node; for scripts too.
+pub const LOCAL_RANK_VARIABLE: &str = "PARNASS_LOCAL_RANK";
+
 /// The place of this process in its job.
 #[derive(Debug)]
 pub struct Membership {
@@ -34,7 +42,13 @@ pub struct Membership {
     pub rank: u32,
     /// Number of ranks in the job.
     pub size: u32,
-    /// The memory file that all ranks share; none in a world of one without a launcher.
+    /// Which rank is on which node.
+    pub nodes: Nodes,
+    /// The place of this process among the ranks of its node, from 0: its place in the memory that they share.
+    pub local_rank: u32,
+    /// How many ranks of the job are on this node.
+    pub local_size: u32,
+    /// The memory file that the ranks of this node share; none in a world of one without a launcher.
     pub job_memory: Option<OwnedFd>,
     /// Which of the colon-separated parts of the command line started this rank, from 0
     /// (MPI_APPNUM; MPI 5.0, section 11.10.3). -1 without a launcher.
@@ -46,6 +60,7 @@ pub struct Membership {
     pub local_cpus: usize,
     /// Whether each rank was bound to processors of its own.
     pub bound: bool,
+    key: Key,
     launcher: LauncherLink,
 }
 
@@ -55,16 +70,42 @@ impl Membership {
         &self.launcher
     }
 
+    /// The node of a rank. Ranks of one node share its memory.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn node_of(&self, rank: u32) -> u32 {
+        self.nodes.of_rank(rank)
+    }
+
+    /// What the ranks of this job know and nobody else: fresh for each job.
+    pub fn key(&self) -> &[u8; 32] {
+        &self.key.0
+    }
+
+    /// Gives `bytes` ([`PART_BYTES_MAXIMUM`] at most) and gets those of all ranks, in their order. Every rank of the
+    /// job must call it, and where it is called several times, in the same order.
+    ///
+    /// # Errors
+    /// There are too many bytes, or the launcher is gone.
+    pub fn exchange(&self, bytes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.launcher.exchange(bytes)
+    }
+
     /// A world of one, as of a program that was started without a launcher.
     pub fn alone() -> Membership {
         Membership {
             rank: 0,
             size: 1,
+            nodes: Nodes::one(1, "localhost"),
+            local_rank: 0,
+            local_size: 1,
             job_memory: None,
             app_number: -1,
             job_id: format!("alone-{}", std::process::id()),
             local_cpus: available_processors(),
             bound: false,
+            key: Key::random(),
             launcher: LauncherLink::none(),
         }
     }
@@ -94,15 +135,20 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
     let rank: u32 = rank
         .parse()
         .map_err(|_| Error::new(format!("{RANK_VARIABLE} is '{rank}' and not a rank; {UNSET}")))?;
-    let (link, welcome, memory) = LauncherLink::connect(&address, rank)?;
+    let (link, Given { welcome, memory, description }) = LauncherLink::connect(&address, rank)?;
+    let (local_rank, local_size) = description.nodes.local(rank);
     Ok(Membership {
         rank,
-        size: welcome.size,
+        size: description.nodes.size(),
+        nodes: description.nodes,
+        local_rank,
+        local_size,
         job_memory: Some(memory),
         app_number: welcome.app_number,
         job_id: address.name,
         local_cpus: welcome.local_cpus,
         bound: welcome.bound,
+        key: description.key,
         launcher: link,
     })
 }

@@ -2,22 +2,35 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
 
+use parnass_base::process::die_with;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use crate::protocol::{self, Address, Message, Welcome};
+use crate::description::{self, Description};
+use crate::protocol::{self, Address, Message, PART_BYTES_MAXIMUM, Welcome};
 use crate::{Error, JOB_VARIABLE, UNSET};
 
 /// The connection of a rank to its launcher; every call does nothing in a world of one.
 #[derive(Debug)]
 pub struct LauncherLink {
     socket: Option<OwnedFd>,
+    /// Held by the thread that exchanges.
+    exchanging: Mutex<()>,
+}
+
+/// What a rank is given when it joins.
+pub(crate) struct Given {
+    pub welcome: Welcome,
+    pub memory: OwnedFd,
+    pub description: Description,
 }
 
 impl LauncherLink {
     pub(crate) fn none() -> LauncherLink {
-        LauncherLink { socket: None }
+        LauncherLink { socket: None, exchanging: Mutex::default() }
     }
 
     /// Whether a launcher is at the other end.
@@ -27,7 +40,7 @@ impl LauncherLink {
 
     /// Asks the launcher at `address` for the place of `rank`. From then on the kernel kills this process
     /// when the launcher dies.
-    pub(crate) fn connect(address: &Address, rank: u32) -> Result<(LauncherLink, Welcome, OwnedFd), Error> {
+    pub(crate) fn connect(address: &Address, rank: u32) -> Result<(LauncherLink, Given), Error> {
         let gone = |error: io::Error| {
             Error::new(format!(
                 "the launcher named by {JOB_VARIABLE}={} is gone ({error}); {UNSET}",
@@ -39,18 +52,54 @@ impl LauncherLink {
             let place = SocketAddrUnix::new_abstract_name(address.name.as_bytes())?;
             retry_on_intr(|| connect(&socket, &place))?;
             let join = Message::Join { version: protocol::VERSION, secret: address.secret, rank };
-            protocol::send(socket.as_fd(), &join, None)?;
-            let (answer, memory) = protocol::receive(socket.as_fd())?;
-            Ok((socket, answer, memory))
+            protocol::send(socket.as_fd(), &join, &[])?;
+            let (answer, files) = protocol::receive(socket.as_fd())?;
+            Ok((socket, answer, files))
         };
-        let (socket, answer, memory) = ask().map_err(gone)?;
-        match (answer, memory) {
-            (Message::Welcome(welcome), Some(memory)) => {
-                parnass_base::process::die_with(socket.as_fd()).map_err(gone)?;
-                Ok((LauncherLink { socket: Some(socket) }, welcome, memory))
+        let (socket, answer, files) = ask().map_err(gone)?;
+        match (answer, <[OwnedFd; 2]>::try_from(files)) {
+            (Message::Welcome(welcome), Ok([memory, description])) => {
+                let description = Description::from_file(description)
+                    .ok()
+                    .filter(|description| rank < description.nodes.size())
+                    .ok_or_else(|| {
+                        Error::new("the launcher describes the job in a way that is not understood")
+                    })?;
+                die_with(socket.as_fd()).map_err(gone)?;
+                let link = LauncherLink { socket: Some(socket), exchanging: Mutex::default() };
+                Ok((link, Given { welcome, memory, description }))
             }
             (Message::Refused(reason), _) => Err(Error::new(reason)),
             (other, _) => Err(Error::new(format!("the launcher answered {other:?} to a request to join"))),
+        }
+    }
+
+    /// Gives `part` and gets the parts of all ranks, in their order. Every rank of the job must take part, in the
+    /// same order where there are several exchanges.
+    ///
+    /// # Errors
+    /// `part` has more than [`PART_BYTES_MAXIMUM`] bytes, or the launcher is gone.
+    pub(crate) fn exchange(&self, part: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        if part.len() > PART_BYTES_MAXIMUM {
+            let message =
+                format!("an exchange takes {PART_BYTES_MAXIMUM} bytes of a rank, not {}", part.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let Some(socket) = &self.socket else { return Ok(vec![part.to_vec()]) };
+        let _alone = self.exchanging.lock();
+        // The answer arrives on the connection that is watched for the launcher's death.
+        unwatch(socket)?;
+        protocol::send(socket.as_fd(), &Message::Exchange(part.to_vec()), &[])?;
+        let answer = protocol::receive(socket.as_fd())?;
+        die_with(socket.as_fd())?;
+        let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launcher's answer is malformed");
+        match answer {
+            (Message::Exchanged, mut files) => {
+                let file = files.pop().ok_or_else(malformed)?;
+                description::decode_parts(&description::bytes_of(file)?).ok_or_else(malformed)
+            }
+            (Message::Refused(reason), _) => Err(io::Error::other(reason)),
+            _ => Err(malformed()),
         }
     }
 
@@ -68,7 +117,15 @@ impl LauncherLink {
     fn tell(&self, message: &Message) {
         if let Some(socket) = &self.socket {
             // An error means that the launcher is gone, and with it, by the watch, this process.
-            let _ = protocol::send(socket.as_fd(), message, None);
+            let _ = protocol::send(socket.as_fd(), message, &[]);
         }
     }
+}
+
+/// Ends the watch of [`die_with`]: what arrives may be read.
+fn unwatch(socket: &OwnedFd) -> io::Result<()> {
+    /// O_ASYNC, as in asm-generic/fcntl.h.
+    const ASYNC: OFlags = OFlags::from_bits_retain(0o20000);
+    fcntl_setfl(socket, fcntl_getfl(socket)? & !ASYNC)?;
+    Ok(())
 }

@@ -1,15 +1,19 @@
 //! What a rank and its launcher say to each other: one short text per message on a sequenced-packet socket.
+//! The document is docs/wire/launcher.md.
 //!
 //! ```text
 //! rank:      join VERSION SECRET RANK
-//! launcher:  welcome SIZE APP_NUMBER LOCAL_CPUS BOUND     with the descriptor of the job's memory, or
+//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND          with two descriptors: the memory of the ranks of this
+//!                                                         node, and the description of the job; or
 //!            refused REASON
+//! rank:      exchange BYTES                               its part of an exchange among all ranks
+//! launcher:  exchanged                                    with the descriptor of a file of all parts
 //! rank:      finalized                                    MPI_Finalize is complete
 //!            abort CODE MESSAGE                           MPI_Abort
 //! ```
 //!
-//! After its welcome the launcher sends nothing more: the rank's watch takes anything that arrives, and the
-//! end of the connection, for the launcher's death.
+//! Outside an exchange the launcher sends nothing after its welcome: the rank's watch takes anything that arrives,
+//! and the end of the connection, for the launcher's death.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -23,9 +27,16 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 1;
-/// No message is longer; the text of an abort is cut to fit.
-const MESSAGE_BYTES_MAXIMUM: usize = 4096;
+pub const VERSION: u32 = 2;
+/// The most that a rank may give to an exchange.
+pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
+/// The text of an abort is cut to fit.
+const TEXT_BYTES_MAXIMUM: usize = 4096;
+/// No message is longer.
+const MESSAGE_BYTES_MAXIMUM: usize = PART_BYTES_MAXIMUM + 16;
+/// No message brings more.
+const DESCRIPTORS_MAXIMUM: usize = 2;
+const EXCHANGE: &[u8] = b"exchange ";
 
 /// What only the processes of one job know, by their environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +79,6 @@ impl fmt::Display for Address {
 /// What a rank is told when it joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Number of ranks in the job.
-    pub size: u32,
     /// Which part of the command line started the rank.
     pub app_number: i32,
     /// Processors that the local ranks share.
@@ -87,6 +96,10 @@ pub enum Message {
     Welcome(Welcome),
     /// The place is not given, for this reason.
     Refused(String),
+    /// What the rank gives to the exchange of all ranks.
+    Exchange(Vec<u8>),
+    /// All have given; a file holds it.
+    Exchanged,
     /// The rank has completed MPI_Finalize.
     Finalized,
     /// The rank has called MPI_Abort.
@@ -95,22 +108,27 @@ pub enum Message {
 
 impl Message {
     fn encode(&self) -> Vec<u8> {
-        let mut text = match self {
+        let text = match self {
             Message::Join { version, secret, rank } => format!("join {version} {:032x} {rank}", secret.0),
-            Message::Welcome(Welcome { size, app_number, local_cpus, bound }) => {
-                format!("welcome {size} {app_number} {local_cpus} {}", u8::from(*bound))
+            Message::Welcome(Welcome { app_number, local_cpus, bound }) => {
+                format!("welcome {app_number} {local_cpus} {}", u8::from(*bound))
             }
             Message::Refused(reason) => format!("refused {reason}"),
+            Message::Exchange(bytes) => return [EXCHANGE, bytes].concat(),
+            Message::Exchanged => "exchanged".to_owned(),
             Message::Finalized => "finalized".to_owned(),
             Message::Abort { code, message } => format!("abort {code} {message}"),
-        }
-        .into_bytes();
-        text.truncate(MESSAGE_BYTES_MAXIMUM);
+        };
+        let mut text = text.into_bytes();
+        text.truncate(TEXT_BYTES_MAXIMUM);
         text
     }
 
     /// `None` when the bytes are no message; they come from another process and may be anything.
     fn decode(bytes: &[u8]) -> Option<Message> {
+        if let Some(part) = bytes.strip_prefix(EXCHANGE) {
+            return Some(Message::Exchange(part.to_vec()));
+        }
         let text = String::from_utf8_lossy(bytes);
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
         let fields: Vec<&str> = rest.split(' ').collect();
@@ -121,12 +139,12 @@ impl Message {
                 rank: fields.get(2)?.parse().ok()?,
             },
             "welcome" => Message::Welcome(Welcome {
-                size: fields.first()?.parse().ok()?,
-                app_number: fields.get(1)?.parse().ok()?,
-                local_cpus: fields.get(2)?.parse().ok()?,
-                bound: *fields.get(3)? == "1",
+                app_number: fields.first()?.parse().ok()?,
+                local_cpus: fields.get(1)?.parse().ok()?,
+                bound: *fields.get(2)? == "1",
             }),
             "refused" => Message::Refused(rest.to_owned()),
+            "exchanged" => Message::Exchanged,
             "finalized" => Message::Finalized,
             "abort" => {
                 let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -137,26 +155,25 @@ impl Message {
     }
 }
 
-/// Sends `message` on `socket`, with a descriptor where one goes along.
-pub fn send(socket: BorrowedFd<'_>, message: &Message, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+/// Sends `message` on `socket`, with the descriptors that go along (two at most).
+pub fn send(socket: BorrowedFd<'_>, message: &Message, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let bytes = message.encode();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAXIMUM))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = descriptor.map(|descriptor| [descriptor]);
-    if let Some(descriptors) = &descriptors {
+    if !descriptors.is_empty() {
         ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     }
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL))?;
     Ok(())
 }
 
-/// Receives one message and the descriptor that came with it.
+/// Receives one message and the descriptors that came with it.
 ///
 /// # Errors
 /// `UnexpectedEof` when the other side has closed; `InvalidData` when what came is no message; `WouldBlock`.
-pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Message, Option<OwnedFd>)> {
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Message, Vec<OwnedFd>)> {
     let mut bytes = [0; MESSAGE_BYTES_MAXIMUM];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAXIMUM))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = retry_on_intr(|| {
         recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
@@ -164,27 +181,31 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Message, Option<OwnedFd>)>
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut descriptor = None;
+    let mut descriptors = Vec::new();
     for part in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = part {
-            descriptor = descriptors.last();
+        if let RecvAncillaryMessage::ScmRights(arrived) = part {
+            descriptors.extend(arrived);
         }
     }
     let message = Message::decode(&bytes[..received.bytes]).ok_or(io::ErrorKind::InvalidData)?;
-    Ok((message, descriptor))
+    Ok((message, descriptors))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
 
     #[test]
     fn every_message_survives_its_encoding() {
-        let welcome = Welcome { size: 64, app_number: 1, local_cpus: 2, bound: true };
+        let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true };
         for message in [
             Message::Join { version: VERSION, secret: Secret::random(), rank: 7 },
             Message::Welcome(welcome),
             Message::Refused("rank 7 is taken".into()),
+            Message::Exchange(vec![0, 255, b' ', 7]),
+            Message::Exchange(Vec::new()),
+            Message::Exchanged,
             Message::Finalized,
             Message::Abort { code: -3, message: "out of cheese, twice".into() },
             Message::Abort { code: 3, message: String::new() },
@@ -198,6 +219,23 @@ mod tests {
         for bytes in [&b""[..], b"join", b"join 1 x 2", b"welcome 1", b"abort x", b"\xff\xfe", b"hello 1 2"] {
             assert_eq!(Message::decode(bytes), None, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn descriptors_go_along() {
+        let (near, far) = rustix::net::socketpair(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::SEQPACKET,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        let part = Message::Exchange(vec![7; PART_BYTES_MAXIMUM]);
+        send(near.as_fd(), &part, &[near.as_fd(), far.as_fd()]).unwrap();
+        let (message, descriptors) = receive(far.as_fd()).unwrap();
+        assert_eq!((&message, descriptors.len()), (&part, 2));
+        drop((near, descriptors));
+        assert_eq!(receive(far.as_fd()).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::hosts::{self, Host, Map, Order};
 
 /// A process is named by sixteen bits in match bits and context ids.
 pub const RANKS_MAXIMUM: u32 = 65_535;
@@ -15,10 +17,12 @@ pub enum Request {
     Help,
     Version,
     Run(Box<Job>),
+    /// To be an agent of another mpiexec.
+    Agent,
 }
 
 /// A job: one or more parts, started together as one MPI_COMM_WORLD.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Job {
     /// The colon-separated parts; their ranks follow one another.
     pub parts: Vec<Part>,
@@ -30,6 +34,16 @@ pub struct Job {
     pub output: Option<PathBuf>,
     /// Where ranks may run.
     pub bind: Bind,
+    /// The hosts that are named on the command line or in a file; none where the batch system or nobody names any.
+    pub hosts: Vec<Host>,
+    /// Which ranks go to which host.
+    pub map: Map,
+    /// How agents are started on hosts, where the user says it.
+    pub starter: Option<String>,
+    /// Where this installation lies on hosts, where that is another place than here.
+    pub prefix: Option<PathBuf>,
+    /// How many agents one guardian starts, where the user says it.
+    pub fan_out: Option<u32>,
 }
 
 impl Job {
@@ -42,6 +56,7 @@ impl Job {
 /// One program with its arguments, as between two colons.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
+    /// How many; 0 where it was not said.
     pub ranks: u32,
     pub program: OsString,
     pub arguments: Vec<OsString>,
@@ -90,6 +105,14 @@ enum What {
     Output,
     Bind,
     Hosts,
+    HostFile,
+    MapBy,
+    RankBy,
+    PerHost,
+    Starter,
+    Prefix,
+    FanOut,
+    Agent,
     Ignored,
     Help,
     Version,
@@ -177,20 +200,61 @@ const OPTIONS: &[Opt] = &[
         what: What::Bind,
         help: "bind each rank to its share of the cores (the default)",
     },
+    Opt {
+        names: &["host", "hosts", "H"],
+        values: &["HOST[:SLOTS],..."],
+        what: What::Hosts,
+        help: "run on these hosts; ranges as n[01-16]",
+    },
+    Opt {
+        names: &["hostfile", "machinefile", "f"],
+        values: &["FILE"],
+        what: What::HostFile,
+        help: "run on the hosts in FILE, a line each: HOST slots=N",
+    },
+    Opt {
+        names: &["map-by"],
+        values: &["slot|node|ppr:N:node"],
+        what: What::MapBy,
+        help: "fill one host after the other (the default), or in turn",
+    },
+    Opt {
+        names: &["rank-by"],
+        values: &["slot|node"],
+        what: What::RankBy,
+        help: "number ranks host by host, or in turn",
+    },
+    Opt {
+        names: &["ppn", "perhost", "N"],
+        values: &["RANKS"],
+        what: What::PerHost,
+        help: "so many ranks on each host",
+    },
+    Opt {
+        names: &["starter", "launcher", "bootstrap"],
+        values: &["ssh|slurm|local|COMMAND"],
+        what: What::Starter,
+        help: "how hosts are reached; COMMAND has {host} in it",
+    },
+    Opt {
+        names: &["prefix"],
+        values: &["DIR"],
+        what: What::Prefix,
+        help: "where Parnass is installed on the hosts",
+    },
+    Opt {
+        names: &["fan-out"],
+        values: &["N"],
+        what: What::FanOut,
+        help: "start N hosts from each at most; 0: all from here",
+    },
+    Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
     Opt { names: &["version", "V"], values: &[], what: What::Version, help: "show the version" },
-    Opt { names: &["host", "hosts", "H"], values: &["HOST,..."], what: What::Hosts, help: "" },
-    Opt { names: &["f", "hostfile", "machinefile"], values: &["FILE"], what: What::Hosts, help: "" },
     Opt { names: &["envall", "genvall"], values: &[], what: What::All, help: "" },
     Opt {
         names: &["oversubscribe", "allow-run-as-root", "q", "quiet"],
         values: &[],
-        what: What::Ignored,
-        help: "",
-    },
-    Opt {
-        names: &["ppn", "perhost", "N", "map-by", "rank-by"],
-        values: &["VALUE"],
         what: What::Ignored,
         help: "",
     },
@@ -200,13 +264,14 @@ const OPTIONS: &[Opt] = &[
 /// The text of `mpiexec --help`.
 pub fn help() -> String {
     let mut text = String::from(
-        "mpiexec starts the ranks of an MPI program on this machine.\n\n\
+        "mpiexec starts the ranks of an MPI program, on this machine or on several.\n\n\
          usage: mpiexec [options] PROGRAM [arguments] [: [options] PROGRAM [arguments]]...\n\n\
          examples:\n  \
          mpiexec -n 4 ./hello                        four ranks\n  \
          mpiexec -n 4 python3 hello.py               of a Python program\n  \
          mpiexec -l --timeout 60 -n 2 ./a            two, their lines marked, at most a minute\n  \
-         mpiexec -n 1 ./server : -n 8 ./worker       two programs as one job\n\noptions:\n",
+         mpiexec -n 1 ./server : -n 8 ./worker       two programs as one job\n  \
+         mpiexec --host a:2,b:2 ./hello              two ranks on each of two hosts\n\noptions:\n",
     );
     for option in OPTIONS.iter().filter(|option| !option.help.is_empty()) {
         let names: Vec<String> = option.names.iter().map(|name| dashed(name)).collect();
@@ -236,7 +301,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request, String> {
     let mut for_all = Environment::default();
     let mut rest = arguments.into_iter().peekable();
     loop {
-        let mut part = Part { ranks: 1, ..Part::default() };
+        let mut part = Part::default();
         while let Some(word) = rest.next_if(|word| is_option(word)) {
             let mut words = Words { option: word.to_string_lossy().into_owned(), inline: None };
             let option = words.find()?;
@@ -248,6 +313,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request, String> {
             match option.what {
                 What::Help => return Ok(Request::Help),
                 What::Version => return Ok(Request::Version),
+                What::Agent => return Ok(Request::Agent),
                 what => apply(what, &words.option, values, &mut job, &mut part, &mut for_all)?,
             }
         }
@@ -428,8 +494,33 @@ fn apply(
                 _ => return Err(format!("{option} is {text:?}; allowed are share, none, core and thread")),
             };
         }
-        What::Hosts => check_hosts(option, &value())?,
-        What::All | What::Ignored | What::Help | What::Version => {}
+        What::Hosts => {
+            let text = value();
+            let hosts = hosts::parse_list(&text.to_string_lossy());
+            add_hosts(job, hosts.map_err(|error| format!("{option}: {error}"))?);
+        }
+        What::HostFile => {
+            let hosts = hosts::read_file(Path::new(&value()));
+            add_hosts(job, hosts.map_err(|error| format!("{option}: {error}"))?);
+        }
+        What::MapBy => {
+            let text = value();
+            let text = text.to_string_lossy();
+            match text.strip_prefix("ppr:").map(|rest| rest.trim_end_matches(":node")) {
+                Some(ranks) => job.map.per_host = Some(per_host(option, ranks)?),
+                None => job.map.by = order(option, &text)?,
+            }
+        }
+        What::RankBy => job.map.rank_by = Some(order(option, &value().to_string_lossy())?),
+        What::PerHost => job.map.per_host = Some(per_host(option, &value().to_string_lossy())?),
+        What::Starter => job.starter = Some(value().to_string_lossy().into_owned()),
+        What::Prefix => job.prefix = Some(value().into()),
+        What::FanOut => {
+            let text = value();
+            let number = text.to_str().and_then(|text| text.parse().ok());
+            job.fan_out = Some(number.ok_or_else(|| format!("{option} is {text:?}; it must be a number"))?);
+        }
+        What::All | What::Ignored | What::Help | What::Version | What::Agent => {}
     }
     Ok(())
 }
@@ -447,30 +538,27 @@ fn names(list: &OsStr) -> Vec<OsString> {
     pieces.filter(|name| !name.is_empty()).map(|name| OsStr::from_bytes(name).to_owned()).collect()
 }
 
-/// Hosts are accepted where they all are this machine.
-fn check_hosts(option: &str, value: &OsStr) -> Result<(), String> {
-    let is_file = option.trim_start_matches('-').len() != 1 && option.contains("file") || option == "-f";
-    let text = if is_file {
-        std::fs::read_to_string(value).map_err(|error| format!("{option} {}: {error}", value.display()))?
-    } else {
-        value.to_string_lossy().replace(',', "\n")
-    };
-    let here = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        let host = line.split([' ', '\t', ':']).find(|word| !word.is_empty()).unwrap_or_default();
-        let local = host.is_empty()
-            || matches!(host, "localhost" | "127.0.0.1" | "::1")
-            || host == here
-            || host == here.split('.').next().unwrap_or_default();
-        if !local {
-            return Err(format!(
-                "{option}: '{host}' is another machine; this version starts ranks on this machine only \
-                 (jobs between machines come with a later version). Leave {option} out, or give localhost"
-            ));
+/// Hosts may be named by several options.
+fn add_hosts(job: &mut Job, hosts: Vec<Host>) {
+    for host in hosts {
+        match job.hosts.iter_mut().find(|known| known.name == host.name) {
+            Some(known) => known.slots = Some(known.slots.unwrap_or(1) + host.slots.unwrap_or(1)),
+            None => job.hosts.push(host),
         }
     }
-    Ok(())
+}
+
+fn order(option: &str, text: &str) -> Result<Order, String> {
+    match text {
+        "slot" | "core" | "hwthread" | "socket" | "package" | "numa" => Ok(Order::Slot),
+        "node" | "host" => Ok(Order::Node),
+        _ => Err(format!("{option} is '{text}'; allowed are slot and node, and ppr:N:node for --map-by")),
+    }
+}
+
+fn per_host(option: &str, text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|ranks| (1..=RANKS_MAXIMUM).contains(ranks));
+    number.ok_or_else(|| format!("{option} is '{text}'; it must be a number of ranks, 1 to {RANKS_MAXIMUM}"))
 }
 
 #[cfg(test)]

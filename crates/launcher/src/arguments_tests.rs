@@ -48,7 +48,10 @@ fn lists_of_variables_limit_what_is_handed_on() {
 fn options_of_other_launchers_are_accepted() {
     let line = "--oversubscribe --allow-run-as-root -ppn 2 --map-by core --mca btl self --host localhost:4 a";
     assert!(parsed(line).is_ok());
-    assert!(error("--host elsewhere a").contains("'elsewhere' is another machine"));
+    assert!(error("--host -x a").contains("'-x' is not the name of a host"));
+    assert!(error("--map-by moon a").contains("allowed are slot and node"));
+    assert!(error("-ppn 0 a").contains("a number of ranks"));
+    assert!(error("--hostfile /no/such/file a").contains("/no/such/file"));
 }
 
 #[test]

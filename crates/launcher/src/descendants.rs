@@ -44,8 +44,8 @@ pub fn reap() -> Reaped {
     }
 }
 
-/// The processes below this one, from the table of all processes.
-pub fn list() -> Vec<Pid> {
+/// The processes below this one, from the table of all processes; those in `spared` and below them are left out.
+pub fn list(spared: &[Pid]) -> Vec<Pid> {
     let mut parents: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -58,9 +58,10 @@ pub fn list() -> Vec<Pid> {
     let mut found = Vec::new();
     let mut open = vec![getpid().as_raw_nonzero().get()];
     while let Some(process) = open.pop() {
-        for child in parents.remove(&process).unwrap_or_default() {
-            found.extend(Pid::from_raw(child));
-            open.push(child);
+        let children = parents.remove(&process).unwrap_or_default();
+        for child in children.into_iter().filter_map(Pid::from_raw).filter(|child| !spared.contains(child)) {
+            found.push(child);
+            open.push(child.as_raw_nonzero().get());
         }
     }
     found
@@ -75,9 +76,9 @@ fn parent_of(process: i32) -> Option<i32> {
     fields.next()?.parse().ok()
 }
 
-/// Sends `signal` to every descendant, once.
-pub fn signal(signal: Signal) {
-    for process in list() {
+/// Sends `signal` to every descendant, once, but to none that is spared.
+pub fn signal(signal: Signal, spared: &[Pid]) {
+    for process in list(spared) {
         let _ = kill_process(process, signal);
     }
 }
@@ -85,7 +86,7 @@ pub fn signal(signal: Signal) {
 /// Kills descendants until there are none.
 pub fn kill_all() {
     loop {
-        signal(Signal::KILL);
+        signal(Signal::KILL, &[]);
         loop {
             match reap() {
                 Reaped::Ended(..) | Reaped::Stopped(..) => {}
@@ -105,7 +106,7 @@ mod tests {
     fn grandchildren_are_listed() {
         let mut child = std::process::Command::new("sh").args(["-c", "sleep 20 & wait"]).spawn().unwrap();
         let both_run = || {
-            let list = list();
+            let list = list(&[]);
             let grandchild = list
                 .iter()
                 .copied()
@@ -117,7 +118,9 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
             both_run()
         });
-        kill_process(grandchild.expect("sh starts sleep"), Signal::KILL).unwrap();
+        let grandchild = grandchild.expect("sh starts sleep");
+        assert!(!list(&[Pid::from_raw(child.id() as i32).unwrap()]).contains(&grandchild));
+        kill_process(grandchild, Signal::KILL).unwrap();
         child.wait().unwrap();
     }
 }

@@ -5,19 +5,23 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use parnass_bootstrap::{Address, JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE};
+use parnass_bootstrap::{Address, JOB_VARIABLE, LOCAL_RANK_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE};
 
 use crate::arguments::Part;
 
 /// What this job sets for each of its ranks; the same variables of an outer job (a rank that runs mpiexec)
 /// end here.
-const OWN: [&str; 3] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE];
+const OWN: [&str; 4] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, LOCAL_RANK_VARIABLE];
 /// Without these hardly any program runs, so they pass even a list that leaves them out.
 const ALWAYS: [&str; 3] = ["PATH", "HOME", "LD_LIBRARY_PATH"];
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// The variables that all ranks of a part have in common.
-pub fn of_part(part: &Part, address: &Address, size: u32) -> BTreeMap<OsString, OsString> {
+/// What an agent's ranks have from the agent's own environment, since it belongs to its machine.
+const OF_MACHINE: [&str; 8] =
+    ["HOME", "HOSTNAME", "LOGNAME", "SHELL", "SSH_AUTH_SOCK", "TMPDIR", "USER", "XDG_RUNTIME_DIR"];
+
+/// The variables that are handed on to the ranks of a part, from the environment of `mpiexec`.
+pub fn of_part(part: &Part) -> BTreeMap<OsString, OsString> {
     let handed_on = |name: &OsStr| match &part.environment.only {
         None => true,
         Some(only) => only.iter().any(|wanted| wanted == name) || ALWAYS.iter().any(|always| *always == name),
@@ -28,6 +32,27 @@ pub fn of_part(part: &Part, address: &Address, size: u32) -> BTreeMap<OsString, 
     for name in OWN {
         variables.remove(OsStr::new(name));
     }
+    variables
+}
+
+/// `variables` of another machine, as they are right on this one.
+pub fn on_this_machine(mut variables: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
+    for name in OF_MACHINE {
+        if let Some(value) = variables.get_mut(OsStr::new(name))
+            && let Some(own) = std::env::var_os(name)
+        {
+            *value = own;
+        }
+    }
+    variables
+}
+
+/// The variables of a rank on this node, but for its own number.
+pub fn of_ranks(
+    mut variables: BTreeMap<OsString, OsString>,
+    address: &Address,
+    size: u32,
+) -> BTreeMap<OsString, OsString> {
     variables.insert(JOB_VARIABLE.into(), address.to_string().into());
     variables.insert(SIZE_VARIABLE.into(), size.to_string().into());
     if let Some(directory) = library_directory() {
@@ -79,7 +104,7 @@ mod tests {
         part.environment.set.push((JOB_VARIABLE.into(), "spoofed".into()));
         part.environment.only = Some(Vec::new());
         let address = Address { name: "job".into(), secret: Secret::random() };
-        let variables = of_part(&part, &address, 3);
+        let variables = of_ranks(of_part(&part), &address, 3);
         assert_eq!(variables[OsStr::new(JOB_VARIABLE)], address.to_string().as_str());
         assert_eq!(variables[OsStr::new(SIZE_VARIABLE)], "3");
         assert!(variables.keys().all(|name| { OWN.iter().chain(&ALWAYS).any(|allowed| *allowed == name) }));

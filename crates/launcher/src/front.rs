@@ -3,7 +3,6 @@
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use parnass_base::process::{Fork, SignalQueue, fork_alone, restore};
@@ -11,9 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
 
-use crate::arguments::Job;
 use crate::descendants::{self, Reaped};
-use crate::guardian;
+use crate::guardian::{self, Work};
 use crate::report;
 
 /// The signals that a user or a batch system sends to a job.
@@ -30,21 +28,30 @@ const FORWARDED: [i32; 9] = [
 ];
 
 /// Runs the job to its end.
-pub fn run(job: Job, programs: Vec<PathBuf>) -> ExitCode {
-    match start(job, programs) {
+pub fn run(work: Work) -> ExitCode {
+    match start(Some(work)) {
         Ok(code) => code,
         Err(error) => crate::fail(&format!("the job cannot be started: {error}"), 1),
     }
 }
 
-fn start(job: Job, programs: Vec<PathBuf>) -> std::io::Result<ExitCode> {
+/// Runs an agent to its end.
+pub fn run_agent() -> ExitCode {
+    match start(None) {
+        Ok(code) => code,
+        Err(error) => crate::fail(&format!("the agent cannot be started: {error}"), 1),
+    }
+}
+
+/// Starts the guardian with its work; that of an agent comes from elsewhere.
+fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
     restore(Signal::CHILD.as_raw()); // Where it is ignored, ends of children are not told.
     let mut watched = FORWARDED.to_vec();
     watched.push(Signal::CHILD.as_raw());
     let signals = SignalQueue::new(&watched)?;
     let (control, commands) = pipe_with(PipeFlags::CLOEXEC)?;
     // Ranks are in process groups of their own, where they may not read the terminal.
-    let terminal = if rustix::termios::isatty(rustix::stdio::stdin()) {
+    let terminal = if work.is_some() && rustix::termios::isatty(rustix::stdio::stdin()) {
         Some(pipe_with(PipeFlags::CLOEXEC)?)
     } else {
         None
@@ -54,7 +61,10 @@ fn start(job: Job, programs: Vec<PathBuf>) -> std::io::Result<ExitCode> {
     match fork_alone()? {
         Fork::Child => {
             drop((commands, terminal, signals));
-            guardian::run(job, programs, control, rank_input)
+            match work {
+                Some(work) => guardian::run(work, control, rank_input),
+                None => guardian::run_agent(control),
+            }
         }
         Fork::Parent(guardian) => {
             drop((control, rank_input));

@@ -1,5 +1,13 @@
 //! The guardian: one loop over everything that can happen to a job.
+//!
+//! A job over several hosts has a guardian on each, in a tree: the one of `mpiexec` at the top, agents below. Each
+//! starts the ranks of its own node (the top may have none) and the agents below it (`agents.rs`). The top
+//! alone talks to the user and decides; an agent reports to the one above it, and obeys (`above.rs`).
 
+mod above;
+mod agents;
+mod ending;
+mod exchange;
 mod members;
 mod streams;
 
@@ -7,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{ExitStatus, exit};
+use std::process::exit;
 use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
@@ -15,14 +23,18 @@ use parnass_bootstrap::{Address, Secret};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal};
 
+use crate::agent::frames::Report;
+use crate::agent::plan::{Roster, Variables};
 use crate::arguments::Job;
-use crate::descendants::{self, Reaped};
+use crate::descendants;
 use crate::output::{Sink, Stream, same_file};
-use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
+use crate::program::{NOT_EXECUTABLE, NOT_FOUND, Problem};
 use crate::ranks::{Rank, Starter};
-use crate::report::{self, counted};
+use above::Above;
+use agents::{Agent, Feed};
+use exchange::Exchanges;
 
 /// Between the request to end (SIGTERM) and the order (SIGKILL).
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,6 +60,11 @@ enum Source {
     Connection(usize),
     Stream(usize),
     Sink(usize),
+    Above,
+    RankInput,
+    Agent(usize),
+    AgentErrors(usize),
+    Input,
 }
 
 impl Source {
@@ -59,6 +76,11 @@ impl Source {
             Source::Connection(index) => (3, index),
             Source::Stream(index) => (4, index),
             Source::Sink(index) => (5, index),
+            Source::Above => (6, 0),
+            Source::RankInput => (7, 0),
+            Source::Agent(index) => (8, index),
+            Source::AgentErrors(index) => (9, index),
+            Source::Input => (10, 0),
         };
         epoll::EventData::new_u64(kind << 32 | index as u64)
     }
@@ -71,7 +93,12 @@ impl Source {
             2 => Source::Listener,
             3 => Source::Connection(index),
             4 => Source::Stream(index),
-            _ => Source::Sink(index),
+            5 => Source::Sink(index),
+            6 => Source::Above,
+            7 => Source::RankInput,
+            8 => Source::Agent(index),
+            9 => Source::AgentErrors(index),
+            _ => Source::Input,
         }
     }
 }
@@ -82,16 +109,31 @@ struct Connection {
     socket: OwnedFd,
     process: Option<Pid>,
     rank: Option<usize>,
+    /// How many have joined as this rank before it, and in how many exchanges it has taken part.
+    wave: u32,
+    rounds: u32,
     finalized: bool,
+}
+
+/// What a guardian has to do, and for whom.
+pub struct Work {
+    pub job: Job,
+    pub roster: Roster,
+    /// The file of each part's program on this node; none where no rank runs here.
+    pub programs: Vec<PathBuf>,
+    /// The environment of each part's ranks.
+    pub variables: Vec<Variables>,
+    /// Whether the user's outputs are terminals.
+    pub terminals: [bool; 2],
 }
 
 /// Runs the job in a process that was forked for it, and ends that process.
 ///
 /// `control` gives the signals that mpiexec has received, a byte each; its end means that mpiexec is gone.
 /// `input` is what rank 0 reads, where it is not mpiexec's own standard input.
-pub fn run(job: Job, programs: Vec<PathBuf>, control: OwnedFd, input: Option<OwnedFd>) -> ! {
+pub fn run(work: Work, control: OwnedFd, input: Option<OwnedFd>) -> ! {
     set_name(c"parnass-guard"); // Who kills all processes named mpiexec shall not hit both.
-    let code = match Guardian::new(job, programs, control, input) {
+    let code = match Guardian::new(work, control, input, None) {
         Ok(mut guardian) => guardian.run(),
         Err(error) => {
             eprintln!("mpiexec: the job cannot be started: {error}");
@@ -101,15 +143,64 @@ pub fn run(job: Job, programs: Vec<PathBuf>, control: OwnedFd, input: Option<Own
     exit(i32::from(code))
 }
 
+/// As [`run`], for an agent: what there is to do comes from the guardian above.
+pub fn run_agent(control: OwnedFd) -> ! {
+    set_name(c"parnass-agent");
+    let code = match above::receive(&control) {
+        Ok(None) => 0,
+        Ok(Some((work, problem, above))) => match Guardian::new(work, control, None, Some(above)) {
+            Ok(mut guardian) => {
+                guardian.problem = problem;
+                guardian.run()
+            }
+            Err(error) => {
+                eprintln!("the agent cannot work here: {error}");
+                1
+            }
+        },
+        Err(error) => {
+            eprintln!("{error}");
+            2
+        }
+    };
+    exit(i32::from(code))
+}
+
 struct Guardian {
     job: Job,
+    roster: Roster,
+    variables: Vec<Variables>,
+    terminals: [bool; 2],
+    /// The guardian above this one; none at the top.
+    above: Option<Above>,
+    agents: Vec<Agent>,
+    /// What rank 0 reads, where it is below.
+    feed: Option<Feed>,
+    exchanges: Exchanges,
+    /// Why this node can start nothing.
+    problem: Option<Problem>,
+    /// Every node of the job is ready.
+    go: bool,
+    /// All ranks of the job have ended.
+    finishing: bool,
+    /// A rank could not be started; the rest is not tried.
+    stuck: bool,
+    /// The user does not wait for output either.
+    impatient: bool,
+    starters_killed_at: Option<Instant>,
+    pinged: Instant,
+    /// When the agents were looked at last.
+    looked: Instant,
     epoll: OwnedFd,
     control: Option<OwnedFd>,
     children: SignalQueue,
     listener: OwnedFd,
     address: Address,
     starter: Starter,
+    /// All ranks of the job.
     ranks: Vec<Rank>,
+    /// Those on this node, ascending.
+    own: Vec<usize>,
     by_process: BTreeMap<i32, usize>,
     started: usize,
     connections: Vec<Option<Connection>>,
@@ -121,6 +212,8 @@ struct Guardian {
     polled: Vec<bool>,
     /// The shared memory of the processes that join as the first in their ranks, as the second, ...
     memories: BTreeMap<u32, (OwnedFd, u32)>,
+    /// The description of the job, as the processes that join are given it.
+    description: Option<OwnedFd>,
     deadline: Option<Instant>,
     term_at: Option<Instant>,
     kill_at: Option<Instant>,
@@ -137,11 +230,12 @@ struct Guardian {
 
 impl Guardian {
     fn new(
-        job: Job,
-        programs: Vec<PathBuf>,
+        work: Work,
         control: OwnedFd,
         input: Option<OwnedFd>,
+        mut above: Option<Above>,
     ) -> io::Result<Guardian> {
+        let Work { job, roster, programs, variables, terminals } = work;
         // A group of its own: who kills mpiexec with its whole group shall not hit both. Writing to a terminal
         // from there must not stop it.
         rustix::process::setpgid(None, None)?;
@@ -162,25 +256,61 @@ impl Guardian {
         epoll::add(&epoll, &children, Source::Child.encode(), readable)?;
         epoll::add(&epoll, &listener, Source::Listener.encode(), readable)?;
 
-        let (output, error) = (rustix::stdio::stdout(), rustix::stdio::stderr());
-        let mut sinks = vec![Sink::new(output, job.label)?];
-        if !same_file(output, error) {
-            sinks.push(Sink::new(error, job.label)?);
+        let own = roster.own_ranks();
+        let mut sinks = Vec::new();
+        if let Some(above) = &above {
+            above.watch(&epoll)?;
+            sinks.extend(terminals.map(Sink::above));
+        } else {
+            let (output, error) = (rustix::stdio::stdout(), rustix::stdio::stderr());
+            sinks.push(Sink::new(output, job.label)?);
+            if !same_file(output, error) {
+                sinks.push(Sink::new(error, job.label)?);
+            }
         }
-        let input = match input {
-            Some(input) => input,
-            None => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
-        };
-        let starter = Starter::new(&job, programs, &address, input)?;
-        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+        let has_first = own.first() == Some(&0);
+        let (mut rank_input, mut feed) = (None, None);
+        match (&mut above, input) {
+            (Some(above), _) if has_first => rank_input = Some(above.make_input(&epoll)?),
+            (Some(_), _) => {}
+            (None, input) => {
+                let input = match input {
+                    Some(input) => input,
+                    None => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
+                };
+                if has_first {
+                    rank_input = Some(input)
+                } else {
+                    feed = Some(Feed::new(input))
+                }
+                rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+            }
+        }
+        let starter = Starter::new(&job, programs, &variables, &address, rank_input, own.len())?;
 
         let mut ranks = Vec::new();
         for (part, description) in job.parts.iter().enumerate() {
             ranks.extend((0..description.ranks).map(|_| Rank { part, ..Rank::default() }));
         }
+        let now = Instant::now();
         Ok(Guardian {
-            deadline: job.timeout.map(|timeout| Instant::now() + timeout),
+            deadline: job.timeout.map(|timeout| now + timeout),
             job,
+            go: above.is_none() && roster.below.is_empty(),
+            roster,
+            variables,
+            terminals,
+            above,
+            agents: Vec::new(),
+            feed,
+            exchanges: Exchanges::default(),
+            problem: None,
+            finishing: false,
+            stuck: false,
+            impatient: false,
+            starters_killed_at: None,
+            pinged: now,
+            looked: now,
             epoll,
             control: Some(control),
             children,
@@ -188,6 +318,7 @@ impl Guardian {
             address,
             starter,
             ranks,
+            own,
             by_process: BTreeMap::new(),
             started: 0,
             connections: Vec::new(),
@@ -196,6 +327,7 @@ impl Guardian {
             polled: vec![false; sinks.len()],
             sinks,
             memories: BTreeMap::new(),
+            description: None,
             term_at: None,
             kill_at: None,
             code: None,
@@ -211,9 +343,11 @@ impl Guardian {
         if let Some(note) = self.starter.places.note.take() {
             self.say(&note);
         }
+        self.begin();
         let mut events = Vec::with_capacity(64);
         loop {
             self.start_some();
+            self.flush_channels();
             let timeout = self.timeout().map(timespec);
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
@@ -246,23 +380,48 @@ impl Guardian {
                 self.read_stream(index);
             }
             Source::Sink(_) => {} // Every turn flushes all of them.
+            Source::Above => self.read_above(),
+            Source::RankInput => self.feed_rank(),
+            Source::Agent(index) => self.read_agent(index),
+            Source::AgentErrors(index) => self.read_agent_errors(index),
+            Source::Input => self.read_input(),
         }
     }
 
     // ---- starting ----
 
+    /// Whether every rank of this node has been started, or is not to be.
+    fn all_started(&self) -> bool {
+        self.go && self.started == self.own.len()
+    }
+
+    fn may_start(&self) -> bool {
+        self.go && !self.stuck && self.started < self.own.len() && !self.is_ending()
+    }
+
+    /// Starts the agents below, or says why this node can do nothing.
+    fn begin(&mut self) {
+        if let Some(problem) = self.problem.take() {
+            return self.fail(problem.exit_code, &problem.message);
+        }
+        self.start_agents();
+        self.ready_if_all_are();
+    }
+
     fn start_some(&mut self) {
         for _ in 0..STARTED_AT_ONCE {
-            if self.started == self.ranks.len() || self.is_ending() {
+            if !self.may_start() {
                 return;
             }
-            let rank = self.started;
+            let rank = self.own[self.started];
             let part = self.ranks[rank].part;
-            match self.starter.start(&self.job, part, rank as u32) {
+            match self.starter.start(&self.job, part, rank as u32, self.started) {
                 Ok((process, pipes)) => {
                     self.started += 1;
                     self.ranks[rank].process = Some(process);
                     self.by_process.insert(process.as_raw_nonzero().get(), rank);
+                    let process = process.as_raw_nonzero().get();
+                    self.report(Report::Started { rank: rank as u32, process });
                     for (sink, pipe) in pipes.into_iter().flatten().enumerate() {
                         self.add_stream(rank, sink.min(self.sinks.len() - 1), pipe);
                     }
@@ -276,296 +435,11 @@ impl Guardian {
                         Some(Errno::ACCESS | Errno::NOEXEC | Errno::PERM) => (NOT_EXECUTABLE, ""),
                         _ => (1, ""),
                     };
+                    self.stuck = true;
                     self.fail(code, &format!("rank {rank} ({program}) cannot be started: {error}{advice}"));
                 }
             }
         }
-    }
-
-    // ---- ends ----
-
-    fn reap(&mut self) {
-        loop {
-            match descendants::reap() {
-                Reaped::Ended(process, status) => {
-                    if let Some(rank) = self.by_process.remove(&process.as_raw_nonzero().get()) {
-                        self.ended(rank, status);
-                    }
-                }
-                Reaped::Stopped(process, signal) => {
-                    if let Some(&rank) = self.by_process.get(&process.as_raw_nonzero().get()) {
-                        self.stopped(rank, signal);
-                    }
-                }
-                Reaped::Running => return,
-                Reaped::None => {
-                    self.children_left = self.started < self.ranks.len() && !self.is_ending();
-                    return;
-                }
-            }
-        }
-    }
-
-    /// A rank that reaches for the terminal is stopped by the kernel, and would be waited for without a word.
-    fn stopped(&mut self, rank: usize, signal: i32) {
-        if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
-            let name = self.name(rank);
-            let signal = report::signal_name(signal).0;
-            self.say(&format!(
-                "{name} was stopped by {signal}: it uses the terminal, which is mpiexec's; interrupt, and let it \
-                 use standard input instead"
-            ));
-        }
-    }
-
-    fn ended(&mut self, rank: usize, status: ExitStatus) {
-        // What it said last comes first: MPI_Finalize, MPI_Abort, and the end of the connection.
-        for index in 0..self.connections.len() {
-            if self.connections[index].as_ref().is_some_and(|connection| connection.rank == Some(rank)) {
-                self.read_connection(index);
-            }
-        }
-        self.drain(rank);
-        self.ranks[rank].ended = Some(status);
-        let unfinished = self.ranks[rank].lost.is_some();
-        let finished = self.ranks[rank].joined > 0 && !unfinished;
-        if !status.success() {
-            let code = report::exit_code(status);
-            let report = format!("{} {}", self.name(rank), report::ending(status));
-            match self.forwarded {
-                Some(signal) if code == 128 + signal as u8 => self.end_by(signal),
-                _ if code == OUTPUT_CLOSED && self.output_is_closed() => self.end(code, ""),
-                _ if finished => self.fail_and_go_on(code, &report),
-                _ => self.fail(code, &report),
-            }
-        } else if unfinished {
-            let place = &self.ranks[rank];
-            let name = self.name(rank);
-            let report = match place.lost_process.filter(|&lost| Some(lost) != place.process) {
-                Some(lost) => {
-                    format!("{name}: its MPI process {} ended without MPI_Finalize", lost.as_raw_nonzero())
-                }
-                None => format!("{name} exited with code 0 without calling MPI_Finalize"),
-            };
-            self.fail(1, &report);
-        }
-    }
-
-    /// "rank 3 (./program, process 1234)"
-    fn name(&self, rank: usize) -> String {
-        let place = &self.ranks[rank];
-        let program = self.job.parts[place.part].program.display();
-        match place.process {
-            Some(process) => format!("rank {rank} ({program}, process {})", process.as_raw_nonzero()),
-            None => format!("rank {rank} ({program})"),
-        }
-    }
-
-    /// The first failure gives the exit code and ends the job; the others are its consequences.
-    fn fail(&mut self, code: u8, report: &str) {
-        self.fail_but(None, code, report);
-    }
-
-    /// As [`Guardian::fail`]; rank `ending` ends by itself.
-    fn fail_but(&mut self, ending: Option<usize>, code: u8, report: &str) {
-        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
-        match self.ranks.iter().enumerate().filter(is_other).count() {
-            0 => self.end(code, report),
-            others => self.end(code, &format!("{report}; ending {}", counted(others, "other rank"))),
-        }
-    }
-
-    /// Ends the job, if it is not ending yet.
-    fn end(&mut self, code: u8, message: &str) {
-        if self.is_ending() {
-            return;
-        }
-        if !message.is_empty() {
-            self.say(message);
-        }
-        self.code.get_or_insert(code);
-        self.term_at = Some(Instant::now());
-    }
-
-    /// Ends the job because the user said so.
-    fn end_by(&mut self, signal: i32) {
-        self.end(128 + signal as u8, &format!("the job was ended by {}", report::signal_name(signal).0));
-    }
-
-    fn fail_and_go_on(&mut self, code: u8, report: &str) {
-        if self.code.is_none() && !self.is_ending() {
-            self.say(report);
-            self.code = Some(code);
-        }
-    }
-
-    fn is_ending(&self) -> bool {
-        self.term_at.is_some() || self.kill_at.is_some()
-    }
-
-    fn output_is_closed(&self) -> bool {
-        self.sinks.iter().any(Sink::is_closed)
-    }
-
-    // ---- signals ----
-
-    fn read_control(&mut self) {
-        let mut bytes = [0; 64];
-        let Some(control) = &self.control else { return };
-        match rustix::io::read(control, &mut bytes) {
-            Ok(0) => {
-                // mpiexec itself was killed: nobody waits for the ranks or reads what they say.
-                self.control = None;
-                descendants::kill_all();
-                exit(1);
-            }
-            Ok(count) => {
-                for &signal in &bytes[..count] {
-                    self.forward(i32::from(signal));
-                }
-            }
-            Err(_) => {}
-        }
-    }
-
-    fn forward(&mut self, number: i32) {
-        let Some(signal) = Signal::from_named_raw(number) else { return };
-        if signal == Signal::INT || signal == Signal::QUIT {
-            self.interrupts += 1;
-            if self.interrupts > 1 {
-                self.code.get_or_insert(128 + number as u8);
-                self.kill_at = Some(Instant::now());
-                for sink in &mut self.sinks {
-                    let _ = sink.flush();
-                    sink.close(); // Whoever interrupts twice does not wait for a reader either.
-                }
-                return;
-            }
-        }
-        let deadly = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
-        if deadly {
-            self.signals += 1;
-            self.forwarded = Some(number);
-        }
-        for rank in 0..self.ranks.len() {
-            let Some(process) = self.ranks[rank].process.filter(|_| self.ranks[rank].is_running()) else {
-                continue;
-            };
-            let member = self.ranks[rank].member.and_then(|member| self.connections[member].as_ref());
-            // Signals with a meaning of the program's own go to the MPI program, not to the shell around it.
-            let _ = match member.and_then(|member| member.process) {
-                Some(member) if signal == Signal::USR1 || signal == Signal::USR2 => {
-                    kill_process(member, signal)
-                }
-                _ => kill_process_group(process, signal),
-            };
-            if deadly {
-                let _ = kill_process_group(process, Signal::CONT); // A stopped process does not end.
-            }
-        }
-        if deadly && self.started < self.ranks.len() {
-            self.end_by(number);
-        }
-    }
-
-    // ---- time ----
-
-    /// How long to sleep at most.
-    fn timeout(&self) -> Option<Duration> {
-        if self.started < self.ranks.len() && !self.is_ending() {
-            return Some(Duration::ZERO);
-        }
-        let unfinished =
-            self.streams.iter().flatten().filter_map(|stream| stream.deadline(&self.sinks[stream.sink]));
-        let lost = self.ranks.iter().filter(|rank| rank.is_running()).filter_map(|rank| rank.lost);
-        let lost = lost.map(|since| since + LOST_DELAY);
-        let times = [self.deadline, self.term_at, self.kill_at];
-        let next = times.into_iter().flatten().chain(unfinished).chain(lost).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
-    }
-
-    fn look_at_clock(&mut self) {
-        let now = Instant::now();
-        for stream in self.streams.iter_mut().flatten() {
-            let sink = &mut self.sinks[stream.sink];
-            if stream.deadline(sink).is_some_and(|deadline| deadline <= now) {
-                stream.release(sink);
-            }
-        }
-        for rank in 0..self.ranks.len() {
-            let place = &self.ranks[rank];
-            if place.is_running() && place.lost.is_some_and(|since| since + LOST_DELAY <= now) {
-                let process = place.lost_process.map_or(0, |process| process.as_raw_nonzero().get());
-                self.ranks[rank].lost = Some(now + Duration::from_secs(1 << 30)); // Told once.
-                let name = self.name(rank);
-                self.fail(1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
-            }
-        }
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
-            let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
-            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
-        }
-        let all_ended =
-            self.started == self.ranks.len() && self.ranks.iter().all(|rank| rank.ended.is_some());
-        if all_ended && self.children_left && !self.is_ending() {
-            self.term_at = Some(now + LINGER);
-        }
-        if self.term_at.is_some_and(|time| time <= now) {
-            self.term_at = None;
-            self.kill_at = Some(now + GRACE);
-            descendants::signal(Signal::TERM);
-            descendants::signal(Signal::CONT); // A stopped process takes no other signal.
-        }
-        if self.kill_at.is_some_and(|time| time <= now) {
-            self.kill_at = Some(now + KILL_ROUND);
-            descendants::signal(Signal::KILL);
-        }
-    }
-
-    // ---- the end ----
-
-    fn is_over(&self) -> bool {
-        !self.children_left
-    }
-
-    /// No descendant is left: passes on what they wrote and gives the exit code.
-    fn finish(&mut self) -> u8 {
-        for rank in 0..self.ranks.len() {
-            self.drain(rank);
-        }
-        self.streams.clear();
-        loop {
-            self.flush();
-            if !self.sinks.iter().any(Sink::is_waiting) {
-                break;
-            }
-            let patience = match (self.forwarded, self.deadline) {
-                (Some(_), _) => Some(GRACE),
-                (None, deadline) => deadline.map(|time| time.saturating_duration_since(Instant::now())),
-            };
-            let mut events = Vec::with_capacity(8);
-            let space = rustix::buffer::spare_capacity(&mut events);
-            if epoll::wait(&self.epoll, space, patience.map(timespec).as_ref()) == Ok(0) {
-                // A reader that takes nothing is not waited for any longer.
-                self.code.get_or_insert(self.forwarded.map_or(TIMED_OUT, |signal| 128 + signal as u8));
-                break;
-            }
-            let before = self.signals;
-            for event in &events {
-                match Source::decode(event.data) {
-                    Source::Control => self.read_control(),
-                    Source::Child => while self.children.take().is_some() {},
-                    _ => {}
-                }
-            }
-            if self.signals != before {
-                // The user ends what only waits for its reader.
-                self.code.get_or_insert(self.forwarded.map_or(1, |signal| 128 + signal as u8));
-                break;
-            }
-        }
-        self.code.unwrap_or(0)
     }
 }
 

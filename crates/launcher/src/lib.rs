@@ -1,4 +1,4 @@
-//! `mpiexec`: starts the ranks of a job on this machine and stays with them until nothing of them is left.
+//! `mpiexec`: starts the ranks of a job and stays with them until nothing of them is left.
 //!
 //! Two processes share the work, each watching the other:
 //!
@@ -11,16 +11,22 @@
 //! ```
 //!
 //! Whichever of the two dies, the other one ends every descendant. Both have one thread.
+//!
+//! On other hosts the same pair runs as an agent (`agent/`), started by ssh, Slurm, or a command of the user's, and
+//! obeys the guardian above it over the standard input and output of that command.
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod arguments;
 mod descendants;
 mod environment;
 mod front;
 mod guardian;
+mod hosts;
 mod output;
 mod places;
+mod plan;
 mod program;
 mod ranks;
 mod report;
@@ -38,8 +44,9 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     match arguments::parse(arguments) {
         Ok(Request::Help) => print(&arguments::help()),
         Ok(Request::Version) => print(&version()),
-        Ok(Request::Run(job)) => match program::resolve(&job) {
-            Ok(programs) => front::run(*job, programs),
+        Ok(Request::Agent) => front::run_agent(),
+        Ok(Request::Run(job)) => match plan::work(*job, |name| std::env::var(name).ok()) {
+            Ok(work) => front::run(work),
             Err(problem) => fail(&problem.message, problem.exit_code),
         },
         Err(message) => fail(&message, USAGE_ERROR),

@@ -4,6 +4,7 @@
 //! while (a prompt, a progress bar). Bytes are never changed; a label is only added before a line where the
 //! user asked for it. Where the reader of our output is slow the ranks are no longer read, and wait in turn.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,12 +40,15 @@ enum Manner {
     /// A pipe or terminal of which only the shared description can be had: little at a time, when it polls as
     /// writable.
     Little,
+    /// Not at all: it is collected for the guardian above.
+    Above,
 }
 
 /// One of this process's own outputs, with what waits to be written to it.
 #[derive(Debug)]
 pub struct Sink {
-    file: File,
+    /// None of an agent's output.
+    file: Option<File>,
     manner: Manner,
     is_terminal: bool,
     label: bool,
@@ -54,6 +58,9 @@ pub struct Sink {
     /// The stream whose last line is unfinished.
     open_line: Option<usize>,
     closed: bool,
+    /// For the guardian above: what each rank has written, and how many bytes that is.
+    collected: VecDeque<(u32, Vec<u8>)>,
+    collected_bytes: usize,
 }
 
 impl Sink {
@@ -81,7 +88,7 @@ impl Sink {
             None => descriptor.try_clone_to_owned()?,
         };
         Ok(Sink {
-            file: file.into(),
+            file: Some(file.into()),
             manner,
             is_terminal,
             label,
@@ -89,12 +96,45 @@ impl Sink {
             written: 0,
             open_line: None,
             closed: false,
+            collected: VecDeque::new(),
+            collected_bytes: 0,
         })
+    }
+
+    /// An output of an agent: collected until [`Sink::take`].
+    pub fn above(is_terminal: bool) -> Sink {
+        Sink {
+            file: None,
+            manner: Manner::Above,
+            is_terminal,
+            label: false,
+            waiting: Vec::new(),
+            written: 0,
+            open_line: None,
+            closed: false,
+            collected: VecDeque::new(),
+            collected_bytes: 0,
+        }
+    }
+
+    /// The oldest of what was collected: a rank, and what it has written.
+    pub fn take(&mut self) -> Option<(u32, Vec<u8>)> {
+        let (rank, bytes) = self.collected.pop_front()?;
+        self.collected_bytes -= bytes.len();
+        Some((rank, bytes))
     }
 
     /// Takes bytes of `stream`, which belongs to `rank`.
     pub fn push(&mut self, stream: usize, rank: u32, bytes: &[u8]) {
         if self.closed || bytes.is_empty() {
+            return;
+        }
+        if matches!(self.manner, Manner::Above) {
+            self.collected_bytes += bytes.len();
+            match self.collected.back_mut() {
+                Some((last, collected)) if *last == rank => collected.extend_from_slice(bytes),
+                _ => self.collected.push_back((rank, bytes.to_vec())),
+            }
             return;
         }
         if self.open_line.is_some_and(|open| open != stream) && (self.is_terminal || self.label) {
@@ -153,22 +193,24 @@ impl Sink {
 
     fn write_once(&mut self) -> io::Result<usize> {
         let bytes = &self.waiting[self.written..];
+        let Some(file) = &mut self.file else { return Ok(bytes.len()) };
         match self.manner {
-            Manner::Whole | Manner::Nonblocking => self.file.write(bytes),
+            Manner::Whole | Manner::Nonblocking => file.write(bytes),
             Manner::Socket => {
                 let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
-                Ok(rustix::net::send(&self.file, bytes, flags)?)
+                Ok(rustix::net::send(&*file, bytes, flags)?)
             }
             Manner::Little => {
-                let mut poll = [rustix::event::PollFd::new(&self.file, rustix::event::PollFlags::OUT)];
+                let mut poll = [rustix::event::PollFd::new(&*file, rustix::event::PollFlags::OUT)];
                 match rustix::event::poll(
                     &mut poll,
                     Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }),
                 )? {
                     0 => Err(Errno::AGAIN.into()),
-                    _ => self.file.write(&bytes[..bytes.len().min(PIPE_ATOMIC_BYTES)]),
+                    _ => file.write(&bytes[..bytes.len().min(PIPE_ATOMIC_BYTES)]),
                 }
             }
+            Manner::Above => Ok(bytes.len()),
         }
     }
 
@@ -177,6 +219,8 @@ impl Sink {
         self.closed = true;
         self.waiting = Vec::new();
         self.written = 0;
+        self.collected = VecDeque::new();
+        self.collected_bytes = 0;
     }
 
     pub fn is_closed(&self) -> bool {
@@ -185,12 +229,17 @@ impl Sink {
 
     /// Whether something waits for the reader.
     pub fn is_waiting(&self) -> bool {
-        self.written < self.waiting.len()
+        self.written < self.waiting.len() || self.collected_bytes > 0
     }
 
     /// Whether so much waits that ranks should not be read.
     pub fn is_full(&self) -> bool {
-        self.waiting.len() - self.written > WAITING_BYTES_MAXIMUM
+        self.waiting.len() - self.written + self.collected_bytes > WAITING_BYTES_MAXIMUM
+    }
+
+    /// What it writes to.
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     fn delay(&self, in_blocks: bool) -> Duration {
@@ -199,12 +248,6 @@ impl Sink {
             (false, false) => UNFINISHED_DELAY,
             (false, true) => BLOCK_DELAY,
         }
-    }
-}
-
-impl AsFd for Sink {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }
 
@@ -381,6 +424,19 @@ mod tests {
         assert!(sink.is_full());
         sink.flush().unwrap();
         assert!(sink.is_waiting());
+    }
+
+    #[test]
+    fn an_agent_collects_what_its_ranks_write() {
+        let mut sink = Sink::above(false);
+        let (mut one, mut two) = (stream(1), stream(2));
+        one.take(b"a\nb\n", &mut sink);
+        one.take(b"c\n", &mut sink);
+        two.take(b"d\n", &mut sink);
+        assert!(sink.is_waiting() && !sink.is_full());
+        assert_eq!(sink.take(), Some((1, b"a\nb\nc\n".to_vec())));
+        assert_eq!(sink.take(), Some((2, b"d\n".to_vec())));
+        assert!(sink.take().is_none() && !sink.is_waiting());
     }
 
     #[test]

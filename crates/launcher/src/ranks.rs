@@ -1,7 +1,5 @@
 //! The ranks of a job: how each is started, and what is known of it.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,8 +12,9 @@ use parnass_base::process::{Start, prepare};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, getpid, getrlimit, setrlimit};
 
-use parnass_bootstrap::{Address, RANK_VARIABLE};
+use parnass_bootstrap::{Address, LOCAL_RANK_VARIABLE, RANK_VARIABLE};
 
+use crate::agent::plan::Variables;
 use crate::arguments::Job;
 use crate::environment;
 use crate::places::Places;
@@ -49,7 +48,7 @@ impl Rank {
 #[derive(Debug)]
 pub struct Starter {
     programs: Vec<PathBuf>,
-    environments: Vec<BTreeMap<OsString, OsString>>,
+    environments: Vec<Variables>,
     output: Option<PathBuf>,
     input: Option<OwnedFd>,
     /// The soft limit of open files that mpiexec was given.
@@ -61,34 +60,43 @@ pub struct Starter {
 pub type Pipes = Option<[OwnedFd; 2]>;
 
 impl Starter {
-    /// `input` is what rank 0 reads.
-    pub fn new(job: &Job, programs: Vec<PathBuf>, address: &Address, input: OwnedFd) -> io::Result<Starter> {
+    /// For the `ranks` ranks of this node. `input` is what rank 0 reads, where it is one of them.
+    pub fn new(
+        job: &Job,
+        programs: Vec<PathBuf>,
+        variables: &[Variables],
+        address: &Address,
+        input: Option<OwnedFd>,
+        ranks: usize,
+    ) -> io::Result<Starter> {
         let size = job.size();
         if let Some(directory) = &job.output {
             std::fs::create_dir_all(directory).map_err(|error| {
                 io::Error::new(error.kind(), format!("--output {}: {error}", directory.display()))
             })?;
         }
-        let environments = job.parts.iter().map(|part| environment::of_part(part, address, size)).collect();
+        let of_part = |variables: &Variables| environment::of_ranks(variables.clone(), address, size);
+        let environments = variables.iter().map(of_part).collect();
         Ok(Starter {
             programs,
             environments,
             output: job.output.clone(),
-            input: Some(input),
+            input,
             open_files: raise_open_files(),
-            places: crate::places::choose(job.bind, size as usize),
+            places: crate::places::choose(job.bind, ranks),
         })
     }
 
-    /// Starts `rank` of `part`.
+    /// Starts `rank` of `part`, which is the `local`-th of this node.
     ///
     /// # Errors
     /// What fork or exec says; nothing is then left of the rank.
-    pub fn start(&mut self, job: &Job, part: usize, rank: u32) -> io::Result<(Pid, Pipes)> {
+    pub fn start(&mut self, job: &Job, part: usize, rank: u32, local: usize) -> io::Result<(Pid, Pipes)> {
         let description = &job.parts[part];
         let mut command = Command::new(&self.programs[part]);
         command.arg0(&description.program).args(&description.arguments);
         command.env_clear().envs(&self.environments[part]).env(RANK_VARIABLE, rank.to_string());
+        command.env(LOCAL_RANK_VARIABLE, local.to_string());
         if let Some(directory) = &description.directory {
             command.current_dir(directory);
         }
@@ -112,7 +120,7 @@ impl Starter {
         let start = Start {
             own_process_group: true,
             dies_with: Some(getpid().as_raw_nonzero().get()),
-            processors: self.places.of_rank.get(rank as usize).cloned().unwrap_or_default(),
+            processors: self.places.of_rank.get(local).cloned().unwrap_or_default(),
             open_files: self.open_files,
         };
         prepare(&mut command, start);

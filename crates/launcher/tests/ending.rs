@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, await_until, finish, mark, marked, mpiexec, run, shell};
+use common::{Ended, await_until, finish, mark, marked, mpiexec, nothing_is_left, run, shell};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
@@ -31,10 +31,6 @@ fn start_with(options: &[&str], ranks: u32, script: &str) -> (Child, String) {
         lines += u32::from(byte == *b"\n");
     }
     (child, mark)
-}
-
-fn nothing_is_left(mark: &str) {
-    await_until("no process of the job is left", || marked(mark).is_empty());
 }
 
 fn one_line(ended: &Ended, part: &str) {

@@ -28,6 +28,20 @@ fn member() {
         "finish" => {}
         "abort" if chosen => membership.launcher().abort(42, "the cheese is out"),
         "abort-silently" if chosen => membership.launcher().abort(256, ""),
+        "exchange" => {
+            for round in 0..3u32 {
+                let part = vec![membership.rank as u8; (membership.rank * 1000 + round) as usize];
+                let parts = membership.exchange(&part).unwrap();
+                assert_eq!(parts.len() as u32, membership.size);
+                for (rank, part) in parts.iter().enumerate() {
+                    assert_eq!(part, &vec![rank as u8; rank * 1000 + round as usize]);
+                }
+            }
+            let place = (membership.rank, membership.node_of(membership.rank), membership.local_rank);
+            let keys = membership.exchange(membership.key()).unwrap();
+            assert!(keys.iter().all(|key| key == membership.key() && *key != [0; 32]));
+            println!("exchanged {place:?} of {}", membership.local_size);
+        }
         "leave" if chosen => std::process::exit(0),
         "crash" if chosen => std::process::abort(),
         "fail-after" if chosen => {
@@ -72,6 +86,15 @@ fn ranks_join() {
     assert_eq!(ended.code(), 0, "{}", ended.errors());
     for rank in 0..3 {
         assert!(ended.text().contains(&format!("joined ({rank}, 3, 0, true)")), "{}", ended.text());
+    }
+}
+
+#[test]
+fn ranks_exchange() {
+    let ended = run(&mut job("5", "exchange"));
+    assert_eq!(ended.code(), 0, "{}", ended.errors());
+    for rank in 0..5 {
+        assert!(ended.text().contains(&format!("exchanged ({rank}, 0, {rank}) of 5")), "{}", ended.text());
     }
 }
 

@@ -56,7 +56,7 @@ fn wrong_command_lines_are_explained() {
         (&["--labell", "true"], 2, "did you mean --label?"),
         (&["-n", "0", "true"], 2, "1 to 65535"),
         (&["-n", "2"], 2, "no program is given"),
-        (&["-host", "elsewhere", "true"], 2, "another machine"),
+        (&["-host", "else where", "true"], 2, "is not the name of a host"),
     ];
     for (arguments, code, part) in cases {
         let ended = run(mpiexec(arguments).current_dir(&directory.0));

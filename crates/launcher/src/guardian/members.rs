@@ -30,7 +30,8 @@ impl Guardian {
             let data = Source::Connection(index).encode();
             if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
                 let process = Some(peer.pid);
-                self.connections[index] = Some(Connection { socket, process, rank: None, finalized: false });
+                self.connections[index] =
+                    Some(Connection { socket, process, rank: None, wave: 0, rounds: 0, finalized: false });
             }
         }
     }
@@ -55,18 +56,23 @@ impl Guardian {
                 let connection = self.connections[index].as_ref().expect("it has just asked");
                 let sent = match &answer {
                     Ok((welcome, memory)) => {
-                        let message = Message::Welcome(*welcome);
-                        parnass_bootstrap::send(connection.socket.as_fd(), &message, Some(memory.as_fd()))
+                        let files = [memory.as_fd(), self.description.as_ref().expect("made before").as_fd()];
+                        parnass_bootstrap::send(
+                            connection.socket.as_fd(),
+                            &Message::Welcome(*welcome),
+                            &files,
+                        )
                     }
                     Err(reason) => {
                         let message = Message::Refused(reason.clone());
-                        parnass_bootstrap::send(connection.socket.as_fd(), &message, None)
+                        parnass_bootstrap::send(connection.socket.as_fd(), &message, &[])
                     }
                 };
                 if answer.is_err() || sent.is_err() {
                     self.disconnected(index);
                 }
             }
+            (Message::Exchange(part), Some(_)) => self.take_part(index, part),
             (Message::Finalized, Some(_)) => connection.finalized = true,
             (Message::Abort { code, message }, Some(rank)) => {
                 connection.finalized = true; // Its end is accounted for.
@@ -97,7 +103,7 @@ impl Guardian {
                 parnass_bootstrap::VERSION
             ));
         }
-        if secret != self.address.secret || rank >= self.ranks.len() {
+        if secret != self.address.secret || self.own.binary_search(&rank).is_err() {
             return Err(
                 "PARNASS_JOB or PARNASS_RANK was changed; unset both to run the program alone".to_owned()
             );
@@ -115,12 +121,16 @@ impl Guardian {
         }
         let wave = place.joined;
         let memory = self.memory(wave).map_err(|error| format!("no memory for the job: {error}"))?;
+        if self.description.is_none() {
+            let file = self.roster.description.to_file();
+            self.description = Some(file.map_err(|error| format!("no memory for the job: {error}"))?);
+        }
         let place = &mut self.ranks[rank];
         place.joined += 1;
         place.member = Some(index);
-        self.connections[index].as_mut().expect("it has just asked").rank = Some(rank);
+        let connection = self.connections[index].as_mut().expect("it has just asked");
+        (connection.rank, connection.wave) = (Some(rank), wave);
         let welcome = Welcome {
-            size: self.ranks.len() as u32,
             app_number: self.ranks[rank].part as i32,
             local_cpus: parnass_bootstrap::available_processors(),
             bound: !self.starter.places.of_rank.is_empty(),
@@ -130,7 +140,7 @@ impl Guardian {
 
     /// The memory for those that join as the `wave`-th in their ranks. It is given up here with the last one.
     pub(super) fn memory(&mut self, wave: u32) -> io::Result<OwnedFd> {
-        let size = self.ranks.len() as u32;
+        let size = self.own.len() as u32;
         let (memory, missing) = match self.memories.entry(wave) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert((JobMemory::create(size)?, size)),

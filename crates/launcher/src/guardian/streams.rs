@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::epoll;
 
 use super::{Guardian, Source};
+use crate::agent::frames::{Order, Report};
 use crate::output::{Progress, Stream};
 
 impl Guardian {
@@ -45,22 +46,25 @@ impl Guardian {
     }
 
     pub(super) fn flush(&mut self) {
+        self.pass_output();
         for sink in 0..self.sinks.len() {
             if let Err(error) = self.sinks[sink].flush() {
                 self.lose_sink(sink, &error);
             }
             let waiting = self.sinks[sink].is_waiting();
-            if waiting != self.polled[sink] {
+            if let Some(file) = self.sinks[sink].file()
+                && waiting != self.polled[sink]
+            {
                 let _ = if waiting {
-                    let data = Source::Sink(sink).encode();
-                    epoll::add(&self.epoll, &self.sinks[sink], data, epoll::EventFlags::OUT)
+                    epoll::add(&self.epoll, file, Source::Sink(sink).encode(), epoll::EventFlags::OUT)
                 } else {
-                    epoll::delete(&self.epoll, &self.sinks[sink])
+                    epoll::delete(&self.epoll, file)
                 };
                 self.polled[sink] = waiting;
             }
             self.pause(sink, self.sinks[sink].is_full());
         }
+        self.flush_channels();
     }
 
     /// Stops reading the streams of a sink, or goes on.
@@ -83,16 +87,29 @@ impl Guardian {
 
     /// Our own output has failed. Ranks then see what they would see without us: a closed pipe.
     pub(super) fn lose_sink(&mut self, sink: usize, error: &io::Error) {
-        for stream in &mut self.streams {
-            stream.take_if(|stream| stream.sink == sink);
-        }
+        self.close_output(sink);
         if error.kind() != io::ErrorKind::BrokenPipe {
             let name = ["standard output", "standard error"][sink];
             self.fail(1, &format!("{name} cannot be written: {error}"));
         }
     }
 
+    /// Nobody takes the output of `sink` any more: ranks see a closed pipe.
+    pub(super) fn close_output(&mut self, sink: usize) {
+        for stream in &mut self.streams {
+            stream.take_if(|stream| stream.sink == sink);
+        }
+        for stream in 0..2 {
+            if stream as usize % self.sinks.len() == sink {
+                self.order_all(&Order::CloseOutput(stream));
+            }
+        }
+    }
+
     pub(super) fn say(&mut self, message: &str) {
+        if self.above.is_some() {
+            return self.report(Report::Say(message.to_owned()));
+        }
         self.sinks.last_mut().expect("there is one at least").say(&format!("mpiexec: {message}"));
     }
 }

@@ -125,6 +125,11 @@ pub fn marked(mark: &str) -> Vec<i32> {
         .collect()
 }
 
+/// Waits until no process with this mark is there.
+pub fn nothing_is_left(mark: &str) {
+    await_until("no process of the job is left", || marked(mark).is_empty());
+}
+
 /// Waits until `condition` holds.
 pub fn await_until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -1,0 +1,383 @@
+//! How a job ends: ranks that end, failures, signals, time, and the last turn.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, exit};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::{GRACE, Guardian, KILL_ROUND, LINGER, LOST_DELAY, OUTPUT_CLOSED, Source, TIMED_OUT, timespec};
+use crate::agent::frames::{Order, Report, Verdict};
+use crate::descendants::{self, Reaped};
+use crate::output::Sink;
+use crate::ranks::Rank;
+use crate::report::{self, counted};
+
+impl Guardian {
+    // ---- ends ----
+
+    pub(super) fn reap(&mut self) {
+        loop {
+            match descendants::reap() {
+                Reaped::Ended(process, status) => {
+                    if let Some(rank) = self.by_process.remove(&process.as_raw_nonzero().get()) {
+                        self.ended(rank, status);
+                    } else {
+                        self.starter_ended(process, status);
+                    }
+                }
+                Reaped::Stopped(process, signal) => {
+                    if let Some(&rank) = self.by_process.get(&process.as_raw_nonzero().get()) {
+                        self.stopped(rank, signal);
+                    }
+                }
+                Reaped::Running => return,
+                Reaped::None => {
+                    self.children_left = !self.all_started() && !self.is_ending();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A rank that reaches for the terminal is stopped by the kernel, and would be waited for without a word.
+    fn stopped(&mut self, rank: usize, signal: i32) {
+        if signal == Signal::TTIN.as_raw() || signal == Signal::TTOU.as_raw() {
+            let name = self.name(rank);
+            let signal = report::signal_name(signal).0;
+            self.say(&format!(
+                "{name} was stopped by {signal}: it uses the terminal, which is mpiexec's; interrupt, and let it \
+                 use standard input instead"
+            ));
+        }
+    }
+
+    fn ended(&mut self, rank: usize, status: ExitStatus) {
+        // What it said last comes first: MPI_Finalize, MPI_Abort, and the end of the connection.
+        for index in 0..self.connections.len() {
+            if self.connections[index].as_ref().is_some_and(|connection| connection.rank == Some(rank)) {
+                self.read_connection(index);
+            }
+        }
+        self.drain(rank);
+        self.ranks[rank].ended = Some(status);
+        self.report(Report::Ended { rank: rank as u32, status: status.into_raw() });
+        let unfinished = self.ranks[rank].lost.is_some();
+        let finished = self.ranks[rank].joined > 0 && !unfinished;
+        if !status.success() {
+            let code = report::exit_code(status);
+            let report = format!("{} {}", self.name(rank), report::ending(status));
+            match self.forwarded {
+                Some(signal) if code == 128 + signal as u8 => self.end_by(signal),
+                _ if code == OUTPUT_CLOSED && self.output_is_closed() => self.end(code, ""),
+                _ if finished => self.fail_and_go_on(code, &report),
+                _ => self.fail(code, &report),
+            }
+        } else if unfinished {
+            let place = &self.ranks[rank];
+            let name = self.name(rank);
+            let report = match place.lost_process.filter(|&lost| Some(lost) != place.process) {
+                Some(lost) => {
+                    format!("{name}: its MPI process {} ended without MPI_Finalize", lost.as_raw_nonzero())
+                }
+                None => format!("{name} exited with code 0 without calling MPI_Finalize"),
+            };
+            self.fail(1, &report);
+        }
+    }
+
+    /// "rank 3 (./program, process 1234)", with the host where there are several.
+    pub(super) fn name(&self, rank: usize) -> String {
+        let place = &self.ranks[rank];
+        let program = self.job.parts[place.part].program.display();
+        let nodes = &self.roster.description.nodes;
+        let host = match nodes.count() {
+            1 => String::new(),
+            _ => format!(" on {}", nodes.name(nodes.of_rank(rank as u32))),
+        };
+        match place.process {
+            Some(process) => format!("rank {rank} ({program}, process {}{host})", process.as_raw_nonzero()),
+            None => format!("rank {rank} ({program}{host})"),
+        }
+    }
+
+    /// The first failure gives the exit code and ends the job; the others are its consequences.
+    pub(super) fn fail(&mut self, code: u8, report: &str) {
+        self.fail_but(None, code, report);
+    }
+
+    /// As [`Guardian::fail`]; rank `ending` ends by itself.
+    pub(super) fn fail_but(&mut self, ending: Option<usize>, code: u8, report: &str) {
+        if self.leave_to_above(Verdict::Fail, code, ending, report) {
+            return;
+        }
+        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
+        match self.ranks.iter().enumerate().filter(is_other).count() {
+            0 => self.end(code, report),
+            others => self.end(code, &format!("{report}; ending {}", counted(others, "other rank"))),
+        }
+    }
+
+    /// Ends the job, if it is not ending yet.
+    pub(super) fn end(&mut self, code: u8, message: &str) {
+        if self.is_ending() || self.leave_to_above(Verdict::End, code, None, message) {
+            return;
+        }
+        if !message.is_empty() {
+            self.say(message);
+        }
+        self.end_ranks(code);
+    }
+
+    /// Begins to end the ranks, here and below.
+    pub(super) fn end_ranks(&mut self, code: u8) {
+        self.code.get_or_insert(code);
+        self.term_at.get_or_insert(Instant::now());
+        self.order_all(&Order::End);
+        self.drop_strangers();
+    }
+
+    /// An agent decides nothing: the guardian at the top does, and gives its order. Tells whether this is an agent.
+    fn leave_to_above(&mut self, verdict: Verdict, code: u8, rank: Option<usize>, text: &str) -> bool {
+        if self.above.is_none() {
+            return false;
+        }
+        if !self.is_ending() {
+            let rank = rank.map(|rank| rank as u32);
+            self.report(Report::Verdict { verdict, code, rank, text: text.to_owned() });
+        }
+        true
+    }
+
+    /// What an agent has left to this guardian.
+    pub(super) fn decide(&mut self, verdict: Verdict, code: u8, rank: Option<usize>, text: &str) {
+        match verdict {
+            _ if code == OUTPUT_CLOSED && self.output_is_closed() => self.end(code, ""),
+            Verdict::Fail => self.fail_but(rank, code, text),
+            Verdict::FailAndGoOn => self.fail_and_go_on(code, text),
+            Verdict::End => self.end(code, text),
+            Verdict::EndBy => self.end_by(i32::from(code)),
+        }
+    }
+
+    /// Ends the job because the user said so.
+    fn end_by(&mut self, signal: i32) {
+        if self.leave_to_above(Verdict::EndBy, signal as u8, None, "") {
+            return;
+        }
+        self.end(128 + signal as u8, &format!("the job was ended by {}", report::signal_name(signal).0));
+    }
+
+    fn fail_and_go_on(&mut self, code: u8, report: &str) {
+        if self.leave_to_above(Verdict::FailAndGoOn, code, None, report) {
+            return;
+        }
+        if self.code.is_none() && !self.is_ending() {
+            self.say(report);
+            self.code = Some(code);
+        }
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.term_at.is_some() || self.kill_at.is_some()
+    }
+
+    pub(super) fn output_is_closed(&self) -> bool {
+        self.sinks.iter().any(Sink::is_closed)
+    }
+
+    // ---- signals ----
+
+    pub(super) fn read_control(&mut self) {
+        let mut bytes = [0; 64];
+        let Some(control) = &self.control else { return };
+        match rustix::io::read(control, &mut bytes) {
+            Ok(0) => {
+                // mpiexec itself was killed: nobody waits for the ranks or reads what they say.
+                self.control = None;
+                descendants::kill_all();
+                exit(1);
+            }
+            Ok(count) => {
+                for &signal in &bytes[..count] {
+                    self.forward(i32::from(signal));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub(super) fn forward(&mut self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        self.order_all(&Order::Signal(number));
+        if signal == Signal::INT || signal == Signal::QUIT {
+            self.interrupts += 1;
+            if self.interrupts > 1 {
+                self.code.get_or_insert(128 + number as u8);
+                self.kill_at = Some(Instant::now());
+                self.impatient = true;
+                for sink in &mut self.sinks {
+                    let _ = sink.flush();
+                    sink.close(); // Whoever interrupts twice does not wait for a reader either.
+                }
+                return;
+            }
+        }
+        let deadly = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
+        if deadly {
+            self.signals += 1;
+            self.forwarded = Some(number);
+        }
+        for &rank in &self.own {
+            let Some(process) = self.ranks[rank].process.filter(|_| self.ranks[rank].is_running()) else {
+                continue;
+            };
+            let member = self.ranks[rank].member.and_then(|member| self.connections[member].as_ref());
+            // Signals with a meaning of the program's own go to the MPI program, not to the shell around it.
+            let _ = match member.and_then(|member| member.process) {
+                Some(member) if signal == Signal::USR1 || signal == Signal::USR2 => {
+                    kill_process(member, signal)
+                }
+                _ => kill_process_group(process, signal),
+            };
+            if deadly {
+                let _ = kill_process_group(process, Signal::CONT); // A stopped process does not end.
+            }
+        }
+        if deadly && !self.all_started() {
+            self.end_by(number);
+        }
+    }
+
+    // ---- time ----
+
+    /// How long to sleep at most.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        if self.may_start() {
+            return Some(Duration::ZERO);
+        }
+        let unfinished =
+            self.streams.iter().flatten().filter_map(|stream| stream.deadline(&self.sinks[stream.sink]));
+        let own = self.own.iter().map(|&rank| &self.ranks[rank]);
+        let lost = own.filter(|rank| rank.is_running()).filter_map(|rank| rank.lost);
+        let lost = lost.map(|since| since + LOST_DELAY);
+        let times = [self.deadline, self.term_at, self.kill_at];
+        let times = times.into_iter().flatten().chain(self.next_look());
+        let next = times.chain(unfinished).chain(lost).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    pub(super) fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        for stream in self.streams.iter_mut().flatten() {
+            let sink = &mut self.sinks[stream.sink];
+            if stream.deadline(sink).is_some_and(|deadline| deadline <= now) {
+                stream.release(sink);
+            }
+        }
+        for index in 0..self.own.len() {
+            let rank = self.own[index];
+            let place = &self.ranks[rank];
+            if place.is_running() && place.lost.is_some_and(|since| since + LOST_DELAY <= now) {
+                let process = place.lost_process.map_or(0, |process| process.as_raw_nonzero().get());
+                self.ranks[rank].lost = Some(now + Duration::from_secs(1 << 30)); // Told once.
+                let name = self.name(rank);
+                self.fail(1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
+            }
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
+            let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
+            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
+        }
+        self.look_at_agents(now);
+        if self.above.is_none() && !self.finishing {
+            self.finishing = self.all_started() && self.ranks.iter().all(|rank| rank.ended.is_some());
+            if self.finishing {
+                self.order_all(&Order::Finish);
+            }
+        }
+        if self.finishing && self.children_left && !self.is_ending() {
+            self.term_at = Some(now + LINGER);
+        }
+        if self.term_at.is_some_and(|time| time <= now) {
+            self.term_at = None;
+            self.kill_at = Some(now + GRACE);
+            let spared = self.starters(|_| true);
+            descendants::signal(Signal::TERM, &spared);
+            descendants::signal(Signal::CONT, &spared); // A stopped process takes no other signal.
+        }
+        if self.kill_at.is_some_and(|time| time <= now) {
+            self.kill_at = Some(now + KILL_ROUND);
+            let spared = self.spared_starters(now);
+            descendants::signal(Signal::KILL, &spared);
+        }
+    }
+
+    /// The starters that a round of SIGKILL leaves alone: at first all, since agents end their ranks themselves; then
+    /// those of agents that have only output to deliver, unless the user does not wait for that.
+    fn spared_starters(&mut self, now: Instant) -> Vec<Pid> {
+        let impatient = self.impatient || self.forwarded.is_some() || self.code == Some(TIMED_OUT);
+        match self.starters_killed_at {
+            None => {
+                self.order_all(&Order::Kill);
+                self.starters_killed_at = Some(now + GRACE);
+                self.starters(|_| true)
+            }
+            Some(time) if now < time => self.starters(|_| true),
+            Some(_) => self.starters(|agent| agent.gone && !impatient),
+        }
+    }
+
+    // ---- the end ----
+
+    pub(super) fn is_over(&self) -> bool {
+        !self.children_left && (self.above.is_none() || self.finishing || self.is_ending())
+    }
+
+    /// No descendant is left: passes on what they wrote and gives the exit code.
+    pub(super) fn finish(&mut self) -> u8 {
+        for index in 0..self.own.len() {
+            self.drain(self.own[index]);
+        }
+        self.streams.clear();
+        for index in 0..self.agents.len() {
+            self.read_agent(index);
+        }
+        if self.above.is_some() {
+            return self.finish_below();
+        }
+        loop {
+            self.flush();
+            if !self.sinks.iter().any(Sink::is_waiting) {
+                break;
+            }
+            let patience = match (self.forwarded, self.deadline) {
+                (Some(_), _) => Some(GRACE),
+                (None, deadline) => deadline.map(|time| time.saturating_duration_since(Instant::now())),
+            };
+            let mut events = Vec::with_capacity(8);
+            let space = rustix::buffer::spare_capacity(&mut events);
+            if epoll::wait(&self.epoll, space, patience.map(timespec).as_ref()) == Ok(0) {
+                // A reader that takes nothing is not waited for any longer.
+                self.code.get_or_insert(self.forwarded.map_or(TIMED_OUT, |signal| 128 + signal as u8));
+                break;
+            }
+            let before = self.signals;
+            for event in &events {
+                match Source::decode(event.data) {
+                    Source::Control => self.read_control(),
+                    Source::Child => while self.children.take().is_some() {},
+                    _ => {}
+                }
+            }
+            if self.signals != before {
+                // The user ends what only waits for its reader.
+                self.code.get_or_insert(self.forwarded.map_or(1, |signal| 128 + signal as u8));
+                break;
+            }
+        }
+        self.code.unwrap_or(0)
+    }
+}
