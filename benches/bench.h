@@ -115,32 +115,48 @@ static inline int repetitions(double seconds, int least, int most)
     return count;
 }
 
-/* Seconds that one call takes, the slowest rank's mean: the median of five parts that fill the budget together. Every rank calls it; rank 0 has the result. */
+/* Seconds that one call takes of each of several operations: the slowest rank's mean, the median of five parts that fill the budget together. The parts of
+ * the operations take turns, so that their results can be compared. Every rank calls it; rank 0 has the results. */
+static inline void seconds_of_each(int operations, void (*call)(void *), void *const contexts[], double results[])
+{
+    enum { parts = 5, most = 4 };
+    int counts[most];
+    double values[most][parts];
+    for (int each = 0; each < operations; each++) {
+        double once;
+        int count = 1, enough;
+        call(contexts[each]);
+        do {
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = now();
+            for (int round = 0; round < count; round++)
+                call(contexts[each]);
+            once = (now() - start) / count;
+            enough = once * count > budget / 20 || count >= 1 << 20;
+            MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            count *= 4;
+        } while (!enough);
+        counts[each] = repetitions(once * parts, 1, 1 << 24);
+    }
+    for (int part = 0; part < parts; part++)
+        for (int each = 0; each < operations; each++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = now();
+            for (int round = 0; round < counts[each]; round++)
+                call(contexts[each]);
+            double mine = (now() - start) / counts[each];
+            MPI_Reduce(&mine, &values[each][part], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        }
+    for (int each = 0; each < operations; each++)
+        results[each] = rank == 0 ? median(values[each], parts) : 0;
+}
+
+/* The same of one operation. */
 static inline double seconds_per_call(void (*call)(void *), void *context)
 {
-    double once, parts[5];
-    int count = 1, enough;
-    call(context);
-    do {
-        MPI_Barrier(MPI_COMM_WORLD);
-        double start = now();
-        for (int round = 0; round < count; round++)
-            call(context);
-        once = (now() - start) / count;
-        enough = once * count > budget / 20 || count >= 1 << 20;
-        MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        count *= 4;
-    } while (!enough);
-    count = repetitions(once * 5, 1, 1 << 24);
-    for (int part = 0; part < 5; part++) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        double start = now();
-        for (int round = 0; round < count; round++)
-            call(context);
-        double mine = (now() - start) / count;
-        MPI_Reduce(&mine, &parts[part], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    }
-    return rank == 0 ? median(parts, 5) : 0;
+    double seconds;
+    seconds_of_each(1, call, &context, &seconds);
+    return seconds;
 }
 
 #endif

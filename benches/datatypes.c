@@ -1,6 +1,6 @@
 /* Derived datatypes between two ranks: half round trip of 16 KiB to 1 MiB, as contiguous bytes; described by a datatype; and packed and unpacked by hand on
  * both sides. The layouts: blocks of 64 doubles with gaps of as many; a column of a matrix, single doubles 1 KiB apart; an array of structures of 20 bytes in
- * 24; blocks of 1 to 4 doubles at irregular places. Results are microseconds, and for the datatype its ratio to contiguous bytes and to packing by hand. */
+ * 24, as many whole ones as fit into the size; blocks of 1 to 4 doubles at irregular places. Results are microseconds, and for the datatype its ratio to contiguous bytes and to packing by hand, all three measured in turns. */
 #include "bench.h"
 
 #include <stddef.h>
@@ -190,11 +190,11 @@ static const struct layout {
     {"indexed", indexed_type, pack_indexed, unpack_indexed},
 };
 
-static double microseconds(const char *name, struct transfer *transfer)
+static void report(const char *form, const char *name, int bytes, double value, const char *unit)
 {
-    double half = seconds_per_call(round_trip, transfer) / 2 * 1e6;
-    result(name, transfer->bytes, half, "us");
-    return half;
+    char full[64];
+    snprintf(full, sizeof full, form, name);
+    result(full, bytes, value, unit);
 }
 
 int main(int argc, char **argv)
@@ -205,29 +205,24 @@ int main(int argc, char **argv)
     places = malloc(most / 8 * sizeof *places);
     lengths = malloc(most / 8 * sizeof *lengths);
     for (int which = 0; which < 3; which++) {
-        struct transfer plain = {sizes[which], sizes[which], MPI_BYTE, out, in, packed, NULL, NULL};
-        double contiguous = microseconds("contiguous", &plain);
         scatter_blocks(sizes[which]);
         for (size_t index = 0; index < sizeof layouts / sizeof *layouts; index++) {
             const struct layout *layout = &layouts[index];
-            struct transfer by_type = plain, by_hand = plain;
-            char name[64];
-            by_type.type = layout->type(sizes[which]);
-            by_type.count = 1;
-            if (layout->type == struct_type) {
-                by_type.count = sizes[which] / 20;
-                by_type.bytes = by_hand.bytes = by_hand.count = by_type.count * 20;
-            }
+            int count = layout->type == struct_type ? sizes[which] / 20 : 1;
+            int bytes = layout->type == struct_type ? count * 20 : sizes[which];
+            struct transfer contiguous = {bytes, bytes, MPI_BYTE, out, in, packed, NULL, NULL};
+            struct transfer by_hand = contiguous, by_type = contiguous;
             by_hand.pack = layout->pack;
             by_hand.unpack = layout->unpack;
-            snprintf(name, sizeof name, "by-hand-%s", layout->name);
-            double hand = microseconds(name, &by_hand);
-            snprintf(name, sizeof name, "datatype-%s", layout->name);
-            double type = microseconds(name, &by_type);
-            snprintf(name, sizeof name, "datatype-%s-to-contiguous", layout->name);
-            result(name, by_type.bytes, type / contiguous, "ratio");
-            snprintf(name, sizeof name, "datatype-%s-to-by-hand", layout->name);
-            result(name, by_type.bytes, type / hand, "ratio");
+            by_type.type = layout->type(bytes);
+            by_type.count = count;
+            void *const transfers[] = {&contiguous, &by_hand, &by_type};
+            double seconds[3];
+            seconds_of_each(3, round_trip, transfers, seconds);
+            report("by-hand-%s", layout->name, sizes[which], seconds[1] / 2 * 1e6, "us");
+            report("datatype-%s", layout->name, sizes[which], seconds[2] / 2 * 1e6, "us");
+            report("datatype-%s-to-contiguous", layout->name, sizes[which], seconds[2] / seconds[0], "ratio");
+            report("datatype-%s-to-by-hand", layout->name, sizes[which], seconds[2] / seconds[1], "ratio");
             MPI_Type_free(&by_type.type);
         }
     }

@@ -21,7 +21,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Generate the committed files that come from spec/
+    /// Generate the committed files that come from spec/, and README's figures
     Codegen {
         /// Write nothing; fail when a committed file differs from what would be generated
         #[arg(long)]
@@ -38,7 +38,10 @@ enum Command {
     Test(test::Options),
     /// Compare with the other MPI libraries, which are fetched from the Python package index
     Bench {
-        /// Options for benches/run.py, such as `--peers mpich --rounds 1 --only pingpong`
+        /// Copy the result to docs/bench-result.json and generate README's figures from it
+        #[arg(long)]
+        publish: bool,
+        /// Options for `parnass bench`, such as `--install=mpich --rounds 1 --only pingpong`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         options: Vec<String>,
     },
@@ -61,7 +64,7 @@ fn main() -> std::process::ExitCode {
         Command::Tidy => tidy::run(&root),
         Command::Demo => demo::run(&root),
         Command::Test(options) => test::run(&root, &options),
-        Command::Bench { options } => bench(&root, &options),
+        Command::Bench { publish, options } => bench(&root, publish, &options),
         Command::Dist { prefix, profile } => {
             dist::run(&root, &prefix.unwrap_or_else(|| root.join("target/prefix")), &profile)
         }
@@ -75,14 +78,21 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// Installs a release and runs the yardsticks on it and on the peers.
-fn bench(root: &Path, options: &[String]) -> anyhow::Result<()> {
-    let prefix = root.join("target/prefix");
+/// Installs a release and has it compare itself with the peers; without any that are named, it installs them.
+fn bench(root: &Path, publish: bool, options: &[String]) -> anyhow::Result<()> {
+    let (prefix, output) = (root.join("target/prefix"), root.join("target/bench"));
     dist::run(root, &prefix, "release")?;
-    let mut command = std::process::Command::new("python3");
-    command.arg(root.join("benches/run.py")).arg("--ours").arg(&prefix);
-    command.arg("--work").arg(root.join("target/bench")).args(options);
-    let status = command.status()?;
-    anyhow::ensure!(status.success(), "benches/run.py: {status}");
+    let mut command = std::process::Command::new(prefix.join("bin/parnass"));
+    command.arg("bench").arg("--output").arg(&output);
+    let choosing = ["--install", "--peer", "--alone", "--show", "--help"];
+    if !options.iter().any(|option| choosing.iter().any(|choice| option.starts_with(choice))) {
+        command.arg("--install");
+    }
+    let status = command.args(options).status()?;
+    anyhow::ensure!(status.success(), "parnass bench: {status}");
+    if publish {
+        std::fs::copy(output.join("result.json"), root.join(codegen::RESULT))?;
+        codegen::run(root, false, false)?;
+    }
     Ok(())
 }

@@ -19,7 +19,7 @@
 
 mod agent;
 mod arguments;
-mod descendants;
+pub mod descendants;
 mod environment;
 mod front;
 mod guardian;

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod info;
 pub mod prefix;
 pub mod probe;

@@ -112,3 +112,60 @@ fn the_parnass_command_tells_what_there_is() {
     assert!(run(&["--version"]).status.success());
     assert!(!run(&["nonsense"]).status.success());
 }
+
+/// Runs `parnass bench` in a session of its own; the child and the folder that it may write to.
+fn bench(name: &str, arguments: &[&str]) -> (std::process::Child, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("parnass-bench-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_parnass"));
+    command.arg("bench").args(arguments).current_dir(&folder);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    (command.spawn().unwrap(), folder)
+}
+
+#[test]
+fn a_result_file_becomes_a_report_and_is_compared_with_another() {
+    let folder = std::env::temp_dir().join(format!("parnass-bench-files-{}", std::process::id()));
+    let file = |name: &str, value: f64| {
+        let text = serde_json::json!({
+            "form": 1, "command": "parnass bench", "machine": "2 cores", "date": "2026-01-02", "rounds": 1,
+            "milliseconds": 50, "missing": [], "notes": [],
+            "libraries": [{ "name": "parnass", "version": "0.1.0", "settings": "none" }],
+            "rows": [{
+                "name": "half-round-trip", "bytes": 8, "unit": "us", "better": "less",
+                "medians": { "parnass": value }, "values": { "parnass": [value] },
+            }],
+        });
+        write(&folder.join(name), &text.to_string());
+        folder.join(name).to_str().unwrap().to_owned()
+    };
+    let (before, now) = (file("before.json", 1.0), file("now.json", 2.0));
+    let (child, written) = bench("show", &["--show", &now, "--baseline", &before, "--output", "report"]);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output);
+    let line = said.lines().rev().find(|line| line.starts_with("half round trip")).unwrap();
+    assert!(line.contains("1.00") && line.ends_with("2.00"), "{said}");
+    let page = std::fs::read_to_string(written.join("report/report.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("2026-01-02"), "{page}");
+    for folder in [folder, written] {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn what_bench_cannot_do_is_said() {
+    for (arguments, expected) in [
+        (&["--only", "nonsense"][..], "no yardstick is called so"),
+        (&["--show", "/no/such/file"], "/no/such/file"),
+        // The program under test lies in no installation.
+        (&["--alone"], "this program belongs to no installation"),
+    ] {
+        let (child, folder) = bench("wrong", arguments);
+        let output = child.wait_with_output().unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains(expected), "{errors}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}

@@ -1,14 +1,17 @@
-//! Generates the committed files that come from `spec/`.
+//! Generates the committed files that come from `spec/`, and README's figures from a result file.
 
 mod constants;
 mod exports;
 mod header;
+mod performance;
 mod spec;
 mod stubs;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+pub use performance::RESULT;
 
 /// What is generated: path below the workspace to content.
 type Files = BTreeMap<PathBuf, String>;
@@ -25,6 +28,11 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     files.insert("include/mpi.h".into(), header::c(&spec));
     files.insert("crates/mpi/src/implemented.rs".into(), stubs::implemented(root, &spec)?);
     exports::rust(&spec, &mut files)?;
+
+    if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {
+        let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
+        files.insert("README.md".into(), performance::readme(&readme, &result)?);
+    }
 
     let generated = root.join("crates/abi/src/generated");
     let mut stale = Vec::new();
@@ -54,7 +62,7 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     }
     if check && !stale.is_empty() {
         bail!(
-            "{} generated files differ from what spec/ says; run `cargo xtask codegen` and commit",
+            "{} generated files differ from what they are made from; run `cargo xtask codegen` and commit",
             stale.len()
         );
     }

@@ -151,9 +151,8 @@ fn programs(places: &table::Places, wanted: &dyn Fn(&str) -> bool, tally: &mut T
 
 /// The yardsticks run, on our library alone and for a moment each: whether they work, not how fast they are.
 fn benches(places: &table::Places, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut command = std::process::Command::new("python3");
-    command.arg(places.root.join("benches/run.py")).args(["--smoke", "--ours"]).arg(&places.prefix);
-    command.arg("--work").arg(places.scratch.join("benches"));
+    let mut command = std::process::Command::new(places.prefix.join("bin/parnass"));
+    command.args(["bench", "--alone", "--quick", "--output"]).arg(places.scratch.join("benches"));
     let outcome = runner::run(command, b"", Duration::from_secs(180), &places.scratch)?;
     let verdict = if outcome.code() == 0 && outcome.leftovers.is_empty() {
         Verdict::Passed

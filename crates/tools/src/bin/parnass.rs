@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use parnass_tools::{info, probe};
+use parnass_tools::{bench, info, probe};
 
 #[derive(Parser)]
 #[command(name = "parnass", version, about = "What this installation of Parnass is and can do")]
@@ -25,6 +25,8 @@ enum Command {
         #[arg(long, conflicts_with = "missing")]
         json: bool,
     },
+    /// Compare this installation with other MPI libraries on this machine; writes a report with plots
+    Bench(bench::Options),
     #[command(name = probe::TARGET, hide = true)]
     ProbeTarget,
     #[command(name = probe::READER, hide = true)]
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Info { missing: true, .. } => info::missing(),
         Command::Info { json: true, .. } => format!("{:#}\n", info::Facts::gather().json()),
         Command::Info { .. } => info::Facts::gather().text(),
+        Command::Bench(options) => return bench::run(&options),
         Command::ProbeTarget => return probe::target(),
         Command::ProbeReader { process, address } => return probe::reader(&process, &address),
     };

@@ -1,0 +1,413 @@
+//! The yardsticks: programs of `benches/`, compiled into this one as text; and what each value that they print means.
+
+use serde::{Deserialize, Serialize};
+
+/// A program with the number of ranks that it runs on.
+#[derive(Debug)]
+pub struct Yardstick {
+    /// Its name; its source is `NAME.c`.
+    pub name: &'static str,
+    /// On how many ranks; 0 for one that is no MPI program.
+    pub ranks: u32,
+    /// What it shows, for `--list`.
+    pub shows: &'static str,
+}
+
+const fn yardstick(name: &'static str, ranks: u32, shows: &'static str) -> Yardstick {
+    Yardstick { name, ranks, shows }
+}
+
+/// All of them, in the order in which they run.
+pub const YARDSTICKS: &[Yardstick] = &[
+    yardstick(FLOOR, 0, "what the machine can do without MPI"),
+    yardstick("pingpong", 2, "half round trip and bandwidth, 0 B to 64 MiB"),
+    yardstick("rate", 2, "message rate, one way and both ways"),
+    yardstick("overlap", 2, "share of a transfer that disappears behind computation"),
+    yardstick("match", 2, "many posted receives, many unexpected messages"),
+    yardstick("datatypes", 2, "derived datatypes against contiguous bytes and packing by hand"),
+    yardstick("threads", 2, "two threads a rank, each with its own communicator"),
+    yardstick("collectives", 2, "six collectives, 8 B to 8 MiB"),
+    yardstick("collectives", 16, "six collectives, 8 B"),
+    yardstick("guest", 64, "one rank computes while 63 wait"),
+    yardstick("pair", 64, "two ranks exchange while 62 wait"),
+    yardstick("exchange", 8, "all pairs exchange"),
+    yardstick("exchange", 16, "all pairs exchange"),
+    yardstick("exchange", 64, "all pairs exchange"),
+    yardstick(START, 1, "a job that only initialises"),
+    yardstick(START, 64, "a job that only initialises"),
+    yardstick("memory", 64, "memory after start"),
+];
+
+/// The program that measures the machine.
+pub const FLOOR: &str = "floor";
+/// The program whose whole run is timed.
+pub const START: &str = "init";
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        /// The files of `benches/` that the programs are compiled from, by name.
+        pub const SOURCES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../../../benches/", $name)))),*];
+    };
+}
+
+sources![
+    "bench.h",
+    "collectives.c",
+    "datatypes.c",
+    "exchange.c",
+    "floor.c",
+    "guest.c",
+    "init.c",
+    "match.c",
+    "memory.c",
+    "overlap.c",
+    "pair.c",
+    "pingpong.c",
+    "rate.c",
+    "threads.c",
+];
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Times, memory.
+    Less,
+    /// Rates, shares.
+    More,
+}
+
+/// What a value means.
+#[derive(Debug)]
+pub struct Measure {
+    /// As the yardsticks print it.
+    pub name: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Which is better.
+    pub better: Better,
+}
+
+const fn less(name: &'static str, title: &'static str) -> Measure {
+    Measure { name, title, better: Better::Less }
+}
+
+const fn more(name: &'static str, title: &'static str) -> Measure {
+    Measure { name, title, better: Better::More }
+}
+
+/// Every value that a yardstick may print.
+pub const MEASURES: &[Measure] = &[
+    less("floor-start", "start of a process"),
+    less("floor-cache-line", "one cache line, one way"),
+    more("floor-copy", "copy by one core"),
+    more("floor-kernel-copy", "copy by the kernel (process_vm_readv)"),
+    more("floor-copy-by-two", "copy by two cores together"),
+    more("floor-copy-after-other", "copy of what the other core has just written"),
+    less("half-round-trip", "half round trip, the buffer written anew"),
+    less("half-round-trip-fresh", "half round trip, other memory for each message"),
+    more("bandwidth", "bandwidth, the buffer written anew"),
+    more("message-rate", "message rate, one way"),
+    more("message-rate-both-ways", "message rate, both ways together"),
+    more("overlap-receiver-computes", "overlap, the receiver computes"),
+    more("overlap-receiver-computes-late", "overlap, the receiver computes, its receive posted late"),
+    more("overlap-sender-computes", "overlap, the sender computes"),
+    less("match-none", "half round trip, nothing else there"),
+    less("match-posted", "half round trip, 10,000 other receives posted"),
+    less("match-posted-wildcards", "half round trip, 10,000 posted, wildcards among them"),
+    less("match-unexpected", "half round trip, 10,000 unexpected messages queued"),
+    less("match-unexpected-any-source", "half round trip from any source, 10,000 unexpected"),
+    less("flood-10000-queue", "to queue one of 10,000 unexpected messages"),
+    less("flood-10000-drain", "to receive one of them, last first"),
+    less("flood-10000-memory", "the receiver's memory for 10,000 unexpected messages"),
+    less("flood-100000-queue", "to queue one of 100,000 unexpected messages"),
+    less("flood-100000-drain", "to receive one of them, last first, of 100,000"),
+    less("flood-100000-memory", "the receiver's memory for 100,000 unexpected messages"),
+    less("by-hand-vector", "half round trip packed by hand: blocks with gaps"),
+    less("by-hand-column", "half round trip packed by hand: matrix column"),
+    less("by-hand-struct", "half round trip packed by hand: structures"),
+    less("by-hand-indexed", "half round trip packed by hand: irregular blocks"),
+    less("datatype-vector", "half round trip by datatype: blocks with gaps"),
+    less("datatype-column", "half round trip by datatype: matrix column"),
+    less("datatype-struct", "half round trip by datatype: structures"),
+    less("datatype-indexed", "half round trip by datatype: irregular blocks"),
+    less("datatype-vector-to-contiguous", "blocks with gaps, over contiguous bytes"),
+    less("datatype-column-to-contiguous", "matrix column, over contiguous bytes"),
+    less("datatype-struct-to-contiguous", "structures, over contiguous bytes"),
+    less("datatype-indexed-to-contiguous", "irregular blocks, over contiguous bytes"),
+    less("datatype-vector-to-by-hand", "blocks with gaps, over packing by hand"),
+    less("datatype-column-to-by-hand", "matrix column, over packing by hand"),
+    less("datatype-struct-to-by-hand", "structures, over packing by hand"),
+    less("datatype-indexed-to-by-hand", "irregular blocks, over packing by hand"),
+    more("thread-exchange-rate", "two threads a rank, exchanges one at a time"),
+    more("thread-exchange-rate-windows", "two threads a rank, exchanges in windows of 64"),
+    less("barrier-2-ranks", "barrier"),
+    less("bcast-2-ranks", "broadcast"),
+    less("allreduce-2-ranks", "allreduce"),
+    less("allgather-2-ranks", "allgather"),
+    less("alltoall-2-ranks", "alltoall"),
+    less("reduce-scatter-2-ranks", "reduce-scatter"),
+    less("barrier-16-ranks", "barrier, 16 ranks"),
+    less("bcast-16-ranks", "broadcast, 16 ranks"),
+    less("allreduce-16-ranks", "allreduce, 16 ranks"),
+    less("allgather-16-ranks", "allgather, 16 ranks"),
+    less("alltoall-16-ranks", "alltoall, 16 ranks"),
+    less("reduce-scatter-16-ranks", "reduce-scatter, 16 ranks"),
+    less("slow-down-by-63-waiting", "slow-down of one that computes while 63 wait"),
+    less("cores-used-by-63-waiting", "cores that the 63 keep busy"),
+    less("half-round-trip-among-62-waiting", "half round trip of two while 62 wait"),
+    less("exchange-8-ranks", "all pairs exchange, 8 ranks"),
+    less("exchange-16-ranks", "all pairs exchange, 16 ranks"),
+    less("exchange-64-ranks", "all pairs exchange, 64 ranks"),
+    less("start-to-end-1-ranks", "start to end, 1 rank"),
+    less("start-to-end-64-ranks", "start to end, 64 ranks"),
+    less("memory-64-ranks", "memory of 64 ranks after start"),
+];
+
+/// What the value of this name means.
+pub fn measure(name: &str) -> Option<&'static Measure> {
+    MEASURES.iter().find(|measure| measure.name == name)
+}
+
+/// How a plot shows its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Over the size of the message, on logarithmic axes.
+    Lines,
+    /// A bar for each library.
+    Bars,
+}
+
+/// One plot: its values, and the floors that it shows with them.
+#[derive(Debug)]
+pub struct Plot {
+    /// What stands above it.
+    pub title: &'static str,
+    /// Lines or bars.
+    pub form: Form,
+    /// The values; lines have one.
+    pub names: &'static [&'static str],
+    /// Floors to draw too.
+    pub floors: &'static [&'static str],
+}
+
+/// A part of the report.
+#[derive(Debug)]
+pub struct Section {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the reader has to know.
+    pub note: &'static str,
+    /// Its plots.
+    pub plots: &'static [Plot],
+    /// Its values that no plot shows.
+    pub others: &'static [&'static str],
+}
+
+const fn lines(title: &'static str, names: &'static [&'static str], floors: &'static [&'static str]) -> Plot {
+    Plot { title, form: Form::Lines, names, floors }
+}
+
+const fn bars(title: &'static str, names: &'static [&'static str]) -> Plot {
+    Plot { title, form: Form::Bars, names, floors: &[] }
+}
+
+/// The report from top to bottom.
+pub const SECTIONS: &[Section] = &[
+    Section {
+        title: "Latency",
+        note: "Half round trip between two ranks, each bound to a core. The time includes that the sender writes its message.",
+        plots: &[
+            lines("Half round trip, one buffer", &["half-round-trip"], &["floor-cache-line"]),
+            lines(
+                "Half round trip, other memory for each message",
+                &["half-round-trip-fresh"],
+                &["floor-cache-line"],
+            ),
+        ],
+        others: &[],
+    },
+    Section {
+        title: "Bandwidth and message rate",
+        note: "One message at a time to a receiver that waits; from the call of MPI_Send until both sides have returned. Rates: windows of 64 messages of 8 B.",
+        plots: &[
+            lines(
+                "Bandwidth",
+                &["bandwidth"],
+                &["floor-copy-after-other", "floor-kernel-copy", "floor-copy-by-two"],
+            ),
+            bars("Message rate", &["message-rate", "message-rate-both-ways"]),
+        ],
+        others: &[],
+    },
+    Section {
+        title: "Overlap",
+        note: "The share of the transfer's time that disappears behind a computation without MPI calls: 1 is all of it.",
+        plots: &[bars(
+            "Overlap",
+            &["overlap-receiver-computes", "overlap-receiver-computes-late", "overlap-sender-computes"],
+        )],
+        others: &[],
+    },
+    Section {
+        title: "More ranks than cores",
+        note: "Nothing is bound here. A library that waits by spinning takes the cores from those who have work.",
+        plots: &[
+            bars("Two exchange 8 B while 62 wait", &["half-round-trip-among-62-waiting"]),
+            bars("One computes while 63 wait", &["slow-down-by-63-waiting", "cores-used-by-63-waiting"]),
+            bars("All pairs exchange", &["exchange-8-ranks", "exchange-16-ranks", "exchange-64-ranks"]),
+            bars(
+                "Collectives of 8 B on 16 ranks",
+                &[
+                    "barrier-16-ranks",
+                    "bcast-16-ranks",
+                    "allreduce-16-ranks",
+                    "allgather-16-ranks",
+                    "alltoall-16-ranks",
+                    "reduce-scatter-16-ranks",
+                ],
+            ),
+        ],
+        others: &[],
+    },
+    Section {
+        title: "Collectives on two ranks",
+        note: "Time of one call in a row of calls, of the slowest rank.",
+        plots: &[
+            bars("Barrier", &["barrier-2-ranks"]),
+            lines("Broadcast", &["bcast-2-ranks"], &[]),
+            lines("Allreduce", &["allreduce-2-ranks"], &[]),
+            lines("Allgather", &["allgather-2-ranks"], &[]),
+            lines("Alltoall", &["alltoall-2-ranks"], &[]),
+            lines("Reduce-scatter", &["reduce-scatter-2-ranks"], &[]),
+        ],
+        others: &[],
+    },
+    Section {
+        title: "Matching",
+        note: "Half round trip of 8 B with many receives posted or many messages queued; and a flood of unexpected messages, received last first.",
+        plots: &[
+            bars(
+                "Half round trip of 8 B",
+                &[
+                    "match-none",
+                    "match-posted",
+                    "match-posted-wildcards",
+                    "match-unexpected",
+                    "match-unexpected-any-source",
+                ],
+            ),
+            bars(
+                "Unexpected messages, each",
+                &["flood-10000-queue", "flood-10000-drain", "flood-100000-queue", "flood-100000-drain"],
+            ),
+        ],
+        others: &["flood-10000-memory", "flood-100000-memory"],
+    },
+    Section {
+        title: "Derived datatypes",
+        note: "Half round trip of data that does not lie in one piece.",
+        plots: &[
+            bars(
+                "Time over that of contiguous bytes",
+                &[
+                    "datatype-vector-to-contiguous",
+                    "datatype-column-to-contiguous",
+                    "datatype-struct-to-contiguous",
+                    "datatype-indexed-to-contiguous",
+                ],
+            ),
+            bars(
+                "Time over that of packing by hand",
+                &[
+                    "datatype-vector-to-by-hand",
+                    "datatype-column-to-by-hand",
+                    "datatype-struct-to-by-hand",
+                    "datatype-indexed-to-by-hand",
+                ],
+            ),
+        ],
+        others: &[
+            "datatype-vector",
+            "datatype-column",
+            "datatype-struct",
+            "datatype-indexed",
+            "by-hand-vector",
+            "by-hand-column",
+            "by-hand-struct",
+            "by-hand-indexed",
+        ],
+    },
+    Section {
+        title: "Threads",
+        note: "MPI_THREAD_MULTIPLE: two threads in each of two ranks, each pair with a communicator of its own.",
+        plots: &[bars("Exchanges of 8 B", &["thread-exchange-rate", "thread-exchange-rate-windows"])],
+        others: &[],
+    },
+    Section {
+        title: "Start and memory",
+        note: "A job that only initialises and finalizes, from the call of mpiexec to its return; the sum of the proportional set sizes of 64 ranks.",
+        plots: &[
+            bars("Start to end", &["start-to-end-1-ranks", "start-to-end-64-ranks"]),
+            bars("Memory", &["memory-64-ranks"]),
+        ],
+        others: &[],
+    },
+    Section {
+        title: "The machine",
+        note: "What the cores and the kernel can do without MPI, measured in the same rounds.",
+        plots: &[],
+        others: &[
+            "floor-cache-line",
+            "floor-copy",
+            "floor-copy-by-two",
+            "floor-copy-after-other",
+            "floor-kernel-copy",
+            "floor-start",
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_yardstick_has_its_source_and_every_source_its_yardstick() {
+        for yardstick in YARDSTICKS {
+            let file = format!("{}.c", yardstick.name);
+            assert!(SOURCES.iter().any(|(name, _)| *name == file), "{file}");
+        }
+        for (name, _) in SOURCES.iter().filter(|(name, _)| name.ends_with(".c")) {
+            assert!(YARDSTICKS.iter().any(|yardstick| format!("{}.c", yardstick.name) == *name), "{name}");
+        }
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let is_source = file.ends_with(".c") || file.ends_with(".h");
+            assert!(!is_source || SOURCES.iter().any(|(name, _)| *name == file), "{file} is not compiled in");
+        }
+    }
+
+    #[test]
+    fn every_value_has_one_place_in_the_report() {
+        let mut shown: Vec<&str> = SECTIONS
+            .iter()
+            .flat_map(|section| {
+                let plotted = section.plots.iter().flat_map(|plot| plot.names);
+                plotted.chain(section.others)
+            })
+            .copied()
+            .collect();
+        shown.sort_unstable();
+        let mut known: Vec<&str> = MEASURES.iter().map(|measure| measure.name).collect();
+        known.sort_unstable();
+        assert_eq!(shown, known);
+        let plots = SECTIONS.iter().flat_map(|section| section.plots);
+        for plot in plots {
+            assert!(plot.form == Form::Bars || plot.names.len() == 1, "{}", plot.title);
+            assert!(plot.floors.iter().all(|name| measure(name).is_some()), "{}", plot.title);
+        }
+    }
+}
