@@ -35,22 +35,32 @@ unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
     // SAFETY: every access below lies inside the two ranges: the first and the last block are whole since
     // `length` is at least one block, and the loop ends before the last block.
     unsafe {
-        let load = |at: usize| _mm256_loadu_si256(source.add(at).cast());
-        // The ends are copied unaligned, and over what the loop writes.
-        let first = load(0);
-        let last: [__m256i; 4] = std::array::from_fn(|index| load(length - BLOCK + index * VECTOR));
+        let vector = |at: usize| source.add(at).cast::<__m256i>();
+        let place = |at: usize| target.add(at).cast::<__m256i>();
+        // Single variables, not arrays: those went through the stack.
         let mut at = VECTOR - target.addr() % VECTOR;
+        _mm256_storeu_si256(place(0), _mm256_loadu_si256(vector(0)));
         while at + BLOCK <= length {
-            let block: [__m256i; 4] = std::array::from_fn(|index| load(at + index * VECTOR));
-            for (index, vector) in block.into_iter().enumerate() {
-                _mm256_store_si256(target.add(at + index * VECTOR).cast(), vector);
-            }
+            let first = _mm256_loadu_si256(vector(at));
+            let second = _mm256_loadu_si256(vector(at + VECTOR));
+            let third = _mm256_loadu_si256(vector(at + 2 * VECTOR));
+            let fourth = _mm256_loadu_si256(vector(at + 3 * VECTOR));
+            _mm256_store_si256(place(at), first);
+            _mm256_store_si256(place(at + VECTOR), second);
+            _mm256_store_si256(place(at + 2 * VECTOR), third);
+            _mm256_store_si256(place(at + 3 * VECTOR), fourth);
             at += BLOCK;
         }
-        _mm256_storeu_si256(target.cast(), first);
-        for (index, vector) in last.into_iter().enumerate() {
-            _mm256_storeu_si256(target.add(length - BLOCK + index * VECTOR).cast(), vector);
-        }
+        // The last block again, unaligned.
+        let last = length - BLOCK;
+        let first = _mm256_loadu_si256(vector(last));
+        let second = _mm256_loadu_si256(vector(last + VECTOR));
+        let third = _mm256_loadu_si256(vector(last + 2 * VECTOR));
+        let fourth = _mm256_loadu_si256(vector(last + 3 * VECTOR));
+        _mm256_storeu_si256(place(last), first);
+        _mm256_storeu_si256(place(last + VECTOR), second);
+        _mm256_storeu_si256(place(last + 2 * VECTOR), third);
+        _mm256_storeu_si256(place(last + 3 * VECTOR), fourth);
     }
 }
 

@@ -37,6 +37,22 @@ pub fn fork_alone() -> io::Result<Fork> {
     }
 }
 
+/// How many processors the machine has, allowed or not.
+pub fn processors() -> usize {
+    // SAFETY: only asks.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
+/// Bytes of the largest cache that a core has for itself (the second level), or a usual value where that is not known.
+pub fn own_cache() -> usize {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: only asks.
+    let known = unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) };
+    #[cfg(not(target_env = "gnu"))]
+    let known = 0;
+    usize::try_from(known).ok().filter(|bytes| *bytes != 0).unwrap_or(1 << 20)
+}
+
 /// The processors that the calling thread may run on.
 pub fn allowed_processors() -> Vec<usize> {
     // SAFETY: all-zero is the empty set of processors.

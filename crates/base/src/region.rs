@@ -221,7 +221,20 @@ impl Window {
         if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// The record at `offset`, for as long as this view is borrowed.
+    ///
+    /// # Panics
+    /// As [`Window::record`].
+    #[inline]
+    pub fn reference<T: Record>(&self, offset: usize) -> &T {
+        let pointer = self.pointer(offset, size_of::<T>()).cast::<T>();
+        assert!(pointer.is_aligned(), "a record that is not aligned");
+        // SAFETY: inside the mapping, which this view keeps; T is valid for any content and made of atomics.
+        unsafe { &*pointer }
+    }
+
     /// Copies `length` bytes from `source` to `offset`.
+    #[inline]
     pub fn copy_in(&self, offset: usize, source: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
         // SAFETY: `source` was promised valid when it was made, the target lies inside the mapping, which no user
@@ -230,6 +243,7 @@ impl Window {
     }
 
     /// Copies `length` bytes from `offset` to `target`.
+    #[inline]
     pub fn copy_out(&self, offset: usize, target: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
         // SAFETY: as in `copy_in`, the other way.

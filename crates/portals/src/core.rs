@@ -9,6 +9,7 @@ use crate::index::Pattern;
 use crate::interface::*;
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
+use crate::pipe::Pipes;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::send::Delayed;
 use crate::slab::Purpose;
@@ -43,6 +44,7 @@ pub struct Core {
     /// Threads inside `wait`.
     pub waiters: AtomicU32,
     pub stopping: AtomicBool,
+    pub pipes: Pipes,
 }
 
 /// What a driver of a NIC has to do once it has released the lock.
@@ -88,6 +90,7 @@ impl Core {
             outstanding_count: AtomicU32::new(0),
             waiters: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
+            pipes: Pipes::default(),
             transport,
         }
     }
@@ -192,9 +195,13 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            let piped = self.goes_in_pieces(self.me, initiator);
-            transfer::start(nic, index, piped);
-            outcome.calls.push((initiator, piped));
+            let wants_pipe = self.wants_pipe(self.me, initiator);
+            transfer::start(nic, index, wants_pipe);
+            outcome.calls.push((initiator, wants_pipe));
+            return Appended::Posted(EntryHandle(nic.slab.handle(index)));
+        }
+        if flags & flag::PIPED != 0 {
+            transfer::start_piped(nic, index);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::BULK != 0 {
@@ -307,7 +314,7 @@ impl Core {
                 self.transport.place(of, memory, &bytes[..placed as usize])
             }
             Payload::Bulk(bulk) => self.transport.drain(Bulk(bulk), 0, of, memory, placed as usize),
-            Payload::Direct(_) => Ok(()),
+            Payload::Direct(_) | Payload::Piped(_) => Ok(()),
         };
         if moved == Err(MemoryError::NotPermitted) {
             // Only the owner can place it.
@@ -328,12 +335,17 @@ impl Core {
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
-                    let piped = self.goes_in_pieces(of, arrival.source);
-                    transfer::start(nic, index, piped);
-                    outcome.calls.push((arrival.source, piped));
+                    let wants_pipe = self.wants_pipe(of, arrival.source);
+                    transfer::start(nic, index, wants_pipe);
+                    outcome.calls.push((arrival.source, wants_pipe));
                     return true;
                 }
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
+            }
+            Payload::Piped(pipe) => {
+                record.remote.set(pipe);
+                transfer::start_piped(nic, index);
+                return true;
             }
             Payload::Inline(_) => (),
         }
@@ -382,6 +394,10 @@ impl Core {
                 flags |= flag::DIRECT;
                 record.remote.set(address);
             }
+            Payload::Piped(pipe) => {
+                flags |= flag::PIPED;
+                record.remote.set(pipe);
+            }
         }
         record.flags.set(flags);
         record.order.set(nic.next_order());
@@ -409,13 +425,6 @@ impl Core {
         self.queue_copy(nic, event, flag::AWAITED);
         nic.lock().release();
         self.transport.ring(process);
-    }
-
-    /// Whether a message that has matched goes through shared memory, copied in on one side while the other copies
-    /// out. With both sides at it that is faster than the kernel's copy from process to process; with one, it is not.
-    fn goes_in_pieces(&self, target: u32, initiator: u32) -> bool {
-        let waits = |process| self.transport.shown(process) != Waiting::Not;
-        target != initiator && self.transport.spins() != 0 && waits(initiator) && waits(target)
     }
 
     /// Tells an initiator that it may have something to move; `alone`: that nobody else can.

@@ -21,6 +21,7 @@ mod index;
 mod interface;
 mod message;
 mod nic;
+mod pipe;
 mod progress;
 mod receive_soon;
 mod record;

@@ -7,6 +7,7 @@
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 //! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
+//! | `PIPED`     | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 
 use parnass_base::UserAddress;
 use parnass_base::lane::Message;
@@ -16,6 +17,7 @@ pub const INLINE_ACK: u32 = 2;
 pub const BULK: u32 = 3;
 pub const DIRECT: u32 = 4;
 pub const PIECE: u32 = 5;
+pub const PIPED: u32 = 6;
 
 /// Bytes that an inline message without and with ack can carry.
 pub const INLINE_ROOM: usize = 40;
@@ -86,6 +88,8 @@ pub enum Payload {
     Inline([u64; 5]),
     Bulk(u64),
     Direct(u64),
+    /// In a piece that is being filled.
+    Piped(u64),
 }
 
 /// A part of a matched message, where data cannot go directly.
@@ -123,6 +127,7 @@ impl Incoming {
             }
             BULK => (words[3], small != 0, words[4], Payload::Bulk(words[2])),
             DIRECT => (words[3], small != 0, words[4], Payload::Direct(words[2])),
+            PIPED => (words[3], small != 0, words[4], Payload::Piped(words[2])),
             PIECE => {
                 let (transfer, offset, bulk, length) = (words[0], words[1], words[2], words[3]);
                 return Some(Incoming::Piece(Piece { source, transfer, offset, bulk, length }));

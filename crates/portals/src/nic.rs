@@ -55,6 +55,9 @@ record! {
         pub calls: AtomicU32,
         /// Transfers of which the owner may claim something.
         pub unclaimed: AtomicU32,
+        /// Pipes to the owner that were ever begun.
+        pub piped: AtomicU32,
+        _pad: Word32,
         /// Events for the owner.
         pub events: ListControl,
         /// Further event queues.

@@ -46,6 +46,9 @@ impl Core {
         if control.calls.load(Ordering::Relaxed) != 0 {
             happened |= self.answer();
         }
+        if self.has_pipes() {
+            happened |= self.move_pipes(Driver::Owner, &mut outcome);
+        }
         if self.delayed_count.load(Ordering::Relaxed) != 0 {
             happened |= self.send_delayed(&mut outcome);
         }
@@ -115,11 +118,15 @@ impl Core {
             return Helped { worked: false, busy: true };
         }
         let mut outcome = Outcome::default();
+        let piped = nic.control.piped.load(Ordering::Relaxed);
         let taken = if arrivals { self.take_in(nic, target, Driver::Other, &mut outcome) } else { 0 };
         let works = transfer::works_of(nic, Some(self.me));
         nic.lock().release();
         if taken != 0 {
             self.transport.ring(target);
+            if nic.control.piped.load(Ordering::Relaxed) != piped {
+                self.transport.ring_helper(target);
+            }
         }
         self.finish(&mut outcome);
         let mut worked = taken != 0;
@@ -137,6 +144,7 @@ impl Core {
             || control.events.count.get() != 0
             || control.unclaimed.load(Ordering::Relaxed) != 0
             || control.calls.load(Ordering::Relaxed) != 0
+            || self.pipes_move()
     }
 
     // ---- waiting
@@ -200,6 +208,7 @@ impl Core {
             || control.unclaimed.load(Ordering::Relaxed) != 0
             || control.calls.load(Ordering::Relaxed) != 0
             || self.delayed_count.load(Ordering::Relaxed) != 0
+            || self.pipes_move()
     }
 
     /// Progress whose events are left for the owner. Returns whether anything happened.
@@ -215,6 +224,7 @@ impl Core {
         if nic.control.calls.load(Ordering::Relaxed) != 0 {
             happened |= self.answer();
         }
+        happened |= self.move_pipes(Driver::Other, &mut outcome);
         if self.delayed_count.load(Ordering::Relaxed) != 0 {
             happened |= self.send_delayed(&mut outcome);
         }

@@ -61,6 +61,7 @@ impl Core {
             || control.calls.load(Ordering::Relaxed) != 0
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.outstanding_count.load(Ordering::Relaxed) != 0
+            || self.has_pipes()
     }
 
     /// Takes in arrivals up to the first that no posted entry wants and that `entry` takes.

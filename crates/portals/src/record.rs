@@ -46,6 +46,8 @@ pub mod flag {
     pub const OVERFLOW: u32 = 16;
     /// A get, not a put.
     pub const GET: u32 = 32;
+    /// The data comes through a pipe.
+    pub const PIPED: u32 = 64;
 }
 
 record! {

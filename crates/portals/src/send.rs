@@ -3,6 +3,7 @@
 use crate::core::{Core, Outcome};
 use crate::interface::*;
 use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM, INLINE_ROOM};
+use crate::pipe::PIPE_LEAST;
 use parnass_base::atomics::Ordering;
 use parnass_transport::Waiting;
 
@@ -69,18 +70,25 @@ impl Core {
                 self.received(target, 1);
                 return None;
             }
-            if let Some(bulk) = transport.claim(put.length) {
-                transport.fill(bulk, put.source, put.length);
-                let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
-                let tag = message::tag(BULK, usize::from(ack), self.me);
-                self.expect(target, u32::from(ack));
-                if transport.post(target, tag, &words) {
-                    return Some(PutOutcome::Done);
-                }
-                self.received(target, u32::from(ack));
-                transport.discard(bulk);
-                return None;
+        }
+        if put.length >= PIPE_LEAST
+            && let Some(outcome) = self.send_piped(put)
+        {
+            return Some(outcome);
+        }
+        if put.protocol == Protocol::Buffered
+            && let Some(bulk) = transport.claim(put.length)
+        {
+            transport.fill(bulk, 0, put.source, put.length);
+            let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
+            let tag = message::tag(BULK, usize::from(ack), self.me);
+            self.expect(target, u32::from(ack));
+            if transport.post(target, tag, &words) {
+                return Some(PutOutcome::Done);
             }
+            self.received(target, u32::from(ack));
+            transport.discard(bulk);
+            return None;
         }
         let address = put.source.value() as u64;
         let words = [put.match_bits, put.header_data, address, put.length as u64, put.user];
@@ -98,7 +106,7 @@ impl Core {
 
     /// Notes that `count` events will come from `target`.
     #[inline]
-    fn expect(&self, target: u32, count: u32) {
+    pub fn expect(&self, target: u32, count: u32) {
         if count != 0 {
             self.outstanding[target as usize].fetch_add(count, Ordering::Relaxed);
             self.outstanding_count.fetch_add(count, Ordering::Relaxed);

@@ -6,17 +6,19 @@
 //!   checks the generation, so that a worker who comes late, with a record that has been given to somebody else,
 //!   gets nothing;
 //! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
-//! * the state: which sides cannot reach the other's memory (both are marked so when the message goes in pieces for
-//!   speed), and whether the owner may still claim something.
+//! * the state: which sides cannot reach the other's memory, whether the owner may still claim something, and whether
+//!   the message goes through a pipe.
 //!
-//! When both wait as the message matches, or when neither can reach the other's memory, the initiator copies chunks
-//! into bulk pieces and sends those, at most [`PIECES`] ahead of the target, who copies them out. Otherwise whoever
-//! waits moves chunks straight between the two buffers, the target and the initiator alike.
+//! When both wait as the message matches, it goes through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
+//! chunks straight between the two buffers, the target and the initiator alike. When neither can reach the other's
+//! memory, the initiator copies chunks into bulk pieces and sends those, at most [`PIECES`] ahead of the target, who
+//! copies them out.
 
 use crate::core::{Core, Driver, Outcome, notice};
 use crate::interface::EventKind;
 use crate::message::{self, PIECE, Piece};
 use crate::nic::Nic;
+use crate::pipe::Incoming;
 use crate::record::kind;
 use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
@@ -39,26 +41,69 @@ const DONE: usize = 1;
 const STATE: usize = 2;
 const CHUNK_BITS: u32 = 40;
 const CHUNK_MASK: u64 = (1 << CHUNK_BITS) - 1;
+/// A claim word that lets nobody claim anything.
+const NO_CLAIM: u64 = u64::MAX;
 
 /// State: this side cannot reach the other's memory.
 const INITIATOR_CANNOT: u64 = 1;
 const TARGET_CANNOT: u64 = 2;
 /// State: no longer counted in the NIC's `unclaimed`.
 const UNCOUNTED: u64 = 4;
+/// State: a pipe is wanted, and nothing may be claimed.
+const WANTS_PIPE: u64 = 8;
+/// State: goes through a pipe.
+const PIPED: u64 = 16;
+/// State: as `PIPED`, and the initiator waits to be told that it is over.
+const TELLS: u64 = 32;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
-/// Turns a record that is in no list into a transfer; `piped`: one that goes in pieces though memory may be in
-/// reach. Lock held.
-pub fn start(nic: &Nic, index: u32, piped: bool) {
+/// Turns a record that is in no list into a transfer, with a pipe if the initiator can open one. Lock held.
+pub fn start(nic: &Nic, index: u32, wants_pipe: bool) {
+    if wants_pipe {
+        begin(nic, index, WANTS_PIPE, NO_CLAIM);
+    } else {
+        begin(nic, index, 0, u64::from(nic.slab.at(index).generation.get()) << CHUNK_BITS);
+        nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Turns a record that is in no list, and that names a pipe, into a transfer. Lock held.
+pub fn start_piped(nic: &Nic, index: u32) {
+    begin(nic, index, PIPED, NO_CLAIM);
+    // Release pairs with the acquire in `drain_pipes`.
+    nic.control.piped.fetch_add(1, Ordering::Release);
+}
+
+fn begin(nic: &Nic, index: u32, state: u64, claim: u64) {
     let record = nic.slab.at(index);
     record.kind.set(kind::TRANSFER);
     record.detail.set(0);
     record.data[DONE].store(0, Ordering::Relaxed);
-    record.data[STATE].store(if piped { NEITHER_CAN | UNCOUNTED } else { 0 }, Ordering::Relaxed);
-    record.data[CLAIM].store(u64::from(record.generation.get()) << CHUNK_BITS, Ordering::Release);
+    record.data[STATE].store(state, Ordering::Relaxed);
+    record.data[CLAIM].store(claim, Ordering::Release);
     nic.slab.push(&nic.control.transfers, index);
-    if !piped {
-        nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Adds the pipes of a NIC that are not in `known` yet. Lock held.
+pub fn find_pipes(nic: &Nic, known: &mut Vec<Incoming>) {
+    let mut index = nic.control.transfers.head.get();
+    while index != 0 {
+        let record = nic.slab.at(index);
+        let (state, handle) = (record.data[STATE].load(Ordering::Relaxed), nic.slab.handle(index));
+        if state & PIPED != 0 && known.iter().all(|pipe| pipe.handle != handle) {
+            let placed = record.length.get();
+            known.push(Incoming {
+                index,
+                handle,
+                source: record.source.get(),
+                pipe: Bulk(record.remote.get()),
+                address: UserAddress::restore(record.address.get() as usize),
+                length: if state & TELLS != 0 { placed } else { record.requested.get() },
+                placed,
+                drained: 0,
+            });
+        }
+        index = record.next.get();
     }
 }
 
@@ -69,11 +114,12 @@ pub struct Work {
     handle: u64,
     initiator: u32,
     /// At the initiator.
-    remote: UserAddress,
+    pub remote: UserAddress,
     /// At the target.
     address: UserAddress,
-    length: u64,
+    pub length: u64,
     mark: u64,
+    wants_pipe: bool,
 }
 
 /// Some transfers of a NIC that may have something left to claim: those of one initiator, or of all. Lock held.
@@ -90,9 +136,11 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
             address: UserAddress::restore(record.address.get() as usize),
             length: record.length.get(),
             mark: u64::from(record.generation.get()) << CHUNK_BITS,
+            wants_pipe: record.data[STATE].load(Ordering::Relaxed) & WANTS_PIPE != 0,
         };
-        let claimed = record.data[CLAIM].load(Ordering::Relaxed) & CHUNK_MASK;
-        let open = claimed * work.unit(work.is_piped(nic)) < work.length;
+        let claim = record.data[CLAIM].load(Ordering::Relaxed);
+        let claimed = (claim & CHUNK_MASK) * work.unit(work.is_in_pieces(nic));
+        let open = if claim == NO_CLAIM { work.wants_pipe } else { claimed < work.length };
         if open && initiator.is_none_or(|initiator| initiator == work.initiator) {
             works.push(work);
         }
@@ -102,15 +150,15 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
 }
 
 impl Work {
-    fn unit(&self, piped: bool) -> u64 {
-        if piped {
+    fn unit(&self, in_pieces: bool) -> u64 {
+        if in_pieces {
             PIECE_BYTES
         } else {
             (self.length / CHUNKS).next_multiple_of(LEAST_CHUNK).clamp(LEAST_CHUNK, MOST_CHUNK)
         }
     }
 
-    fn is_piped(&self, nic: &Nic) -> bool {
+    fn is_in_pieces(&self, nic: &Nic) -> bool {
         nic.slab.at(self.index).data[STATE].load(Ordering::Relaxed) & NEITHER_CAN == NEITHER_CAN
     }
 
@@ -169,7 +217,7 @@ impl Core {
         nic.lock().release();
         let mut moved = 0;
         for work in works {
-            if work.is_piped(nic) {
+            if work.wants_pipe || work.is_in_pieces(nic) {
                 continue;
             }
             if !self.transport.reaches(work.initiator) {
@@ -214,14 +262,12 @@ impl Core {
     pub fn move_to(&self, target: u32, work: &Work) -> bool {
         let nic = &self.nics[target as usize];
         let mut worked = false;
-        if !work.is_piped(nic) && !self.transport.reaches(target) {
-            self.refuse(nic, work, INITIATOR_CANNOT, 0);
-        }
-        if work.is_piped(nic) {
-            return self.send_pieces(target, nic, work);
+        if work.wants_pipe {
+            return self.give_pipe(target, nic, work);
         }
         if !self.transport.reaches(target) {
-            return false;
+            self.refuse(nic, work, INITIATOR_CANNOT, 0);
+            return work.is_in_pieces(nic) && self.send_pieces(target, nic, work);
         }
         while let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX) {
             worked = true;
@@ -240,6 +286,39 @@ impl Core {
         worked
     }
 
+    /// Opens the pipe that a transfer to `target` asks for, or lets it go without.
+    fn give_pipe(&self, target: u32, nic: &Nic, work: &Work) -> bool {
+        let record = nic.slab.at(work.index);
+        // Changes the state, if it is still what it was.
+        let change = |then: &dyn Fn()| {
+            self.lock(nic);
+            let valid = nic.slab.resolve(work.handle).is_some()
+                && record.data[STATE].load(Ordering::Relaxed) == WANTS_PIPE;
+            if valid {
+                then();
+            }
+            nic.lock().release();
+            valid
+        };
+        let opened = self.open_pipe(work, target, |pipe| {
+            change(&|| {
+                record.remote.set(pipe.0);
+                record.data[STATE].store(PIPED | TELLS, Ordering::Relaxed);
+                // Release pairs with the acquire in `drain_pipes`.
+                nic.control.piped.fetch_add(1, Ordering::Release);
+            })
+        });
+        if !opened {
+            change(&|| {
+                record.data[STATE].store(0, Ordering::Relaxed);
+                record.data[CLAIM].store(work.mark, Ordering::Release);
+                nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+            });
+            self.transport.ring(target);
+        }
+        opened
+    }
+
     fn settle(&self, nic: &Nic, work: &Work, length: usize, result: Result<(), MemoryError>) -> bool {
         if result.is_err() {
             nic.slab.at(work.index).detail.set(1);
@@ -255,7 +334,7 @@ impl Core {
                 break;
             };
             worked = true;
-            self.transport.fill(bulk, work.remote.offset(offset as i64), length);
+            self.transport.fill(bulk, 0, work.remote.offset(offset as i64), length);
             let tag = message::tag(PIECE, 0, self.me);
             self.post_or_delay(target, tag, [work.handle, offset, bulk.0, length as u64]);
         }
@@ -299,14 +378,16 @@ impl Core {
     }
 
     /// Ends a transfer all of whose bytes are moved. Lock held.
-    fn complete(&self, nic: &Nic, of: u32, index: u32, driver: Driver, outcome: &mut Outcome) {
+    pub fn complete(&self, nic: &Nic, of: u32, index: u32, driver: Driver, outcome: &mut Outcome) {
         let record = nic.slab.at(index);
         let (put, send) = if record.detail.get() == 0 {
             (EventKind::Put, EventKind::Send)
         } else {
             (EventKind::Failed, EventKind::Failed)
         };
-        outcome.notices.push((record.source.get(), notice(record, of, send)));
+        if record.data[STATE].load(Ordering::Relaxed) & (PIPED | TELLS) != PIPED {
+            outcome.notices.push((record.source.get(), notice(record, of, send)));
+        }
         nic.slab.remove(&nic.control.transfers, index);
         self.report(nic, index, put, driver, outcome);
     }

@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 1. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 2. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
@@ -18,7 +18,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -105,7 +105,7 @@ unsafe impl Record for Station {}
 
 const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= PAGE);
 
-/// First line of a bulk piece; its data follows.
+/// First lines of a bulk piece; its data follows.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Piece {
@@ -113,13 +113,18 @@ pub struct Piece {
     pub next: AtomicU32,
     /// Its size class.
     pub class: Word32,
-    _pad: [AtomicU64; 7],
+    /// Bytes that its owner has put into it, if it is drained meanwhile.
+    pub filled: AtomicU64,
+    _pad0: [AtomicU64; 6],
+    /// Bytes that the receiver has taken out of it, if it is filled meanwhile.
+    pub drained: AtomicU64,
+    _pad1: [AtomicU64; 7],
 }
 
 // SAFETY: repr(C), made of atomics.
 unsafe impl Record for Piece {}
 
-const _: () = assert!(size_of::<Piece>() == 64);
+const _: () = assert!(size_of::<Piece>() == 128);
 
 /// Slots of one lane for a job of `size` ranks: fewer when there are many ranks, to keep the file small.
 pub fn slots_per_lane(size: u32) -> usize {

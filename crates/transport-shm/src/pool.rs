@@ -1,20 +1,27 @@
 //! Bulk memory: pieces of a rank's own area that travel inside messages and come back.
 //!
-//! The owner carves pieces of sizes 64 to 64 Ki bytes (powers of two) from its area, keeps the free ones in
-//! stacks of this process, and finds those that receivers gave back on one shared stack, which it empties at
+//! The owner carves pieces of sizes 64 bytes to 2 MiB (powers of two) from its area, keeps the free ones in
+//! queues of this process, and finds those that receivers gave back on one shared stack, which it empties at
 //! once. Nobody but the owner pops, so the stack needs no protection against reuse.
+//!
+//! Where memory is written that lies in another core's own cache, that core has to be asked first, line by line; on
+//! some machines (virtual ones above all) this runs at a tenth of the speed of a copy. So pieces of a size that is in
+//! use take turns, enough of them that a piece has left the cache of whoever read it when its turn comes again.
 
 use crate::layout::{BULK_BYTES, Piece, Station};
+use parnass_base::Window;
 use parnass_base::atomics::Ordering;
-use parnass_base::{Placed, Window};
+use std::collections::VecDeque;
 
 /// The smallest piece holds `1 << SMALLEST` bytes.
 const SMALLEST: u32 = 6;
 /// The largest piece holds `1 << LARGEST` bytes.
-pub const LARGEST: u32 = 16;
+pub const LARGEST: u32 = 21;
 const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
-/// A piece starts with a line of its own.
+/// A piece starts with lines of its own.
 pub const HEAD: usize = size_of::<Piece>();
+/// Where the first piece starts: offset 0 is never one.
+const FIRST: usize = 64;
 /// Memory is reserved in steps of this many bytes.
 const STEP: usize = 64 << 10;
 
@@ -23,17 +30,30 @@ const STEP: usize = 64 << 10;
 pub struct Pool {
     window: Window,
     /// Offsets / 64 of free pieces, by class.
-    free: [Vec<u32>; CLASSES],
+    free: [VecDeque<u32>; CLASSES],
+    /// Bytes carved, by class, and up to how many more are carved while there are free ones.
+    carved: [usize; CLASSES],
+    turns: usize,
+    /// Pieces just taken from the stack, with their classes. Empty between calls.
+    back: Vec<(u32, usize)>,
     /// Where nothing has been carved yet.
     fresh: usize,
     reserved: usize,
 }
 
 impl Pool {
-    /// A pool over the bulk memory of this rank.
-    pub fn new(window: Window) -> Pool {
+    /// A pool over the bulk memory of this rank. Pieces of one size take turns until they make up `turns` bytes.
+    pub fn new(window: Window, turns: usize) -> Pool {
         // Offset 0 is never a piece, so that 0 can mean none.
-        Pool { window, free: Default::default(), fresh: HEAD, reserved: 0 }
+        Pool {
+            window,
+            turns,
+            back: Vec::new(),
+            carved: [0; CLASSES],
+            free: Default::default(),
+            fresh: FIRST,
+            reserved: 0,
+        }
     }
 
     /// A piece for `length` bytes: its offset in the bulk memory.
@@ -43,15 +63,20 @@ impl Pool {
         if class >= CLASSES {
             return None;
         }
+        if self.carved[class] < self.turns
+            && let Some(fresh) = self.carve(class)
+        {
+            return Some(fresh);
+        }
         if self.free[class].is_empty() {
             self.collect(station);
         }
-        if let Some(unit) = self.free[class].pop() {
+        if let Some(unit) = self.free[class].pop_front() {
             return Some(unit as usize * 64);
         }
         self.carve(class).or_else(|| {
             let larger = (class + 1..CLASSES).find(|larger| !self.free[*larger].is_empty())?;
-            self.free[larger].pop().map(|unit| unit as usize * 64)
+            self.free[larger].pop_front().map(|unit| unit as usize * 64)
         })
     }
 
@@ -68,7 +93,8 @@ impl Pool {
             self.reserved += step;
         }
         self.fresh = end;
-        self.window.record::<Piece>(offset).class.set(class as u32);
+        self.carved[class] += length;
+        self.window.reference::<Piece>(offset).class.set(class as u32);
         Some(offset)
     }
 
@@ -80,17 +106,21 @@ impl Pool {
         // Acquire pairs with the release in `give_back`: the receiver has read the piece.
         let mut unit = station.returned.swap(0, Ordering::Acquire);
         while unit != 0 {
-            let piece: Placed<Piece> = self.window.record(unit as usize * 64);
+            let piece = self.window.reference::<Piece>(unit as usize * 64);
             let next = piece.next.load(Ordering::Relaxed);
-            self.free[(piece.class.get() as usize).min(CLASSES - 1)].push(unit);
+            self.back.push((unit, (piece.class.get() as usize).min(CLASSES - 1)));
             unit = next;
+        }
+        // The one that came back last was on top.
+        for (unit, class) in self.back.drain(..).rev() {
+            self.free[class].push_back(unit);
         }
     }
 }
 
 /// Gives a piece at `offset` back to the owner of `window` and `station`.
 pub fn give_back(window: &Window, station: &Station, offset: usize) {
-    let piece: Placed<Piece> = window.record(offset);
+    let piece = window.reference::<Piece>(offset);
     let unit = (offset / 64) as u32;
     let mut top = station.returned.load(Ordering::Relaxed);
     loop {

@@ -1,7 +1,7 @@
 //! The transport over the job's memory.
 
 use crate::layout::{
-    self, ANYBODY, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, SLOTS_AT, STRIDE, Station,
+    self, ANYBODY, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, Piece, SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -9,8 +9,9 @@ use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use parnass_base::atomics::{AtomicU8, AtomicU64, Ordering};
 use parnass_base::lane::{Lane, Message, Slot};
+use parnass_base::process;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window};
-use parnass_transport::{Bulk, Limits, MemoryError, Transport, Waiting};
+use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Transport, Waiting};
 use std::io;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -28,9 +29,18 @@ struct Peer {
     reach: AtomicU8,
 }
 
+/// Bytes of a message that is not sent while it is received.
+const BULK_BYTES_AT_ONCE: usize = 64 << 10;
+
 const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
 const REFUSED: u8 = 2;
+
+/// For how many bytes pieces of one size take turns in a job of `size` ranks: twice what a core's own cache holds.
+/// Ranks that share cores share their caches too, and care more for memory.
+fn turns(size: u32) -> usize {
+    if size as usize > process::processors() { 0 } else { (2 * process::own_cache()).clamp(1 << 20, 4 << 20) }
+}
 
 /// Shared memory between the ranks of one machine.
 #[derive(Debug)]
@@ -108,7 +118,7 @@ impl SharedMemory {
             let message = format!("rank {rank} of the job is taken by another process");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
-        let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone()));
+        let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         Ok(SharedMemory {
             patience: Patience::new(&peers[rank as usize].station),
             cross_memory: options.cross_memory,
@@ -205,7 +215,7 @@ impl Transport for SharedMemory {
     }
 
     fn limits(&self) -> Limits {
-        Limits { bulk_bytes: 1 << LARGEST, processes: 20 }
+        Limits { bulk_bytes: BULK_BYTES_AT_ONCE, processes: 20 }
     }
 
     fn nic_memory(&self, of: u32) -> Window {
@@ -264,9 +274,9 @@ impl Transport for SharedMemory {
         Some(Bulk(u64::from(self.rank) << 40 | offset as u64))
     }
 
-    fn fill(&self, bulk: Bulk, source: UserAddress, length: usize) {
+    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize) {
         let (peer, offset) = self.piece(bulk);
-        peer.bulk.copy_in(offset + HEAD, source, length);
+        peer.bulk.copy_in(offset + HEAD + skip, source, length);
     }
 
     fn drain(
@@ -291,6 +301,16 @@ impl Transport for SharedMemory {
     fn discard(&self, bulk: Bulk) {
         let (peer, offset) = self.piece(bulk);
         pool::give_back(&peer.bulk, &peer.station, offset);
+    }
+
+    fn pipe_bytes(&self, _peer: u32) -> usize {
+        1 << LARGEST
+    }
+
+    fn gauge(&self, bulk: Bulk) -> Option<Gauge<'_>> {
+        let (peer, offset) = self.piece(bulk);
+        let piece = peer.bulk.reference::<Piece>(offset);
+        Some(Gauge { filled: &piece.filled, drained: &piece.drained })
     }
 
     fn place(&self, owner: u32, target: UserAddress, bytes: &[u8]) -> Result<(), MemoryError> {

@@ -3,6 +3,7 @@
 
 pub mod conformance;
 
+use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::Message;
 use parnass_base::{UserAddress, Window};
 use std::time::Instant;
@@ -19,6 +20,15 @@ pub enum MemoryError {
 /// A piece of bulk memory of some process, that travels inside a message. 0 names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bulk(pub u64);
+
+/// How far a piece that is filled and drained at the same time has come, in bytes since its first one.
+#[derive(Clone, Copy, Debug)]
+pub struct Gauge<'a> {
+    /// Stored by who fills it.
+    pub filled: &'a AtomicU64,
+    /// Stored by who drains it.
+    pub drained: &'a AtomicU64,
+}
 
 /// Numbers that the layers above choose by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +76,8 @@ pub trait Transport: Send + Sync {
     /// Bulk memory of this process for `length` bytes, or none now.
     fn claim(&self, length: usize) -> Option<Bulk>;
 
-    /// Copies `length` bytes from `source` to the start of a piece that this process has claimed.
-    fn fill(&self, bulk: Bulk, source: UserAddress, length: usize);
+    /// Copies `length` bytes from `source` to a piece that this process has claimed, `skip` bytes from its start.
+    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize);
 
     /// Copies `length` bytes of a piece, from `skip` on, to `target` in the memory of `owner`.
     fn drain(
@@ -81,6 +91,13 @@ pub trait Transport: Send + Sync {
 
     /// Gives a piece back to whoever claimed it.
     fn discard(&self, bulk: Bulk);
+
+    /// Bytes of the largest piece that this process may fill while `peer` drains it, both watching its
+    /// [`Gauge`]; 0 where that is not possible. At least [`Limits::bulk_bytes`] otherwise.
+    fn pipe_bytes(&self, peer: u32) -> usize;
+
+    /// The gauge of a piece. Any content, until its owner stores to it. `None` where there are no pipes.
+    fn gauge(&self, bulk: Bulk) -> Option<Gauge<'_>>;
 
     /// Copies `bytes` to `target` in the memory of `owner`.
     fn place(&self, owner: u32, target: UserAddress, bytes: &[u8]) -> Result<(), MemoryError>;

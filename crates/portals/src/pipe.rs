@@ -1,0 +1,339 @@
+//! Longer messages between two processes that both wait: through a piece of shared memory that the initiator fills
+//! while the target drains it.
+//!
+//! With both sides at it that is faster than the kernel's copy from process to process; with one, it is not. It begins
+//! in one of two ways:
+//!
+//! * a `PIPED` message goes to a target that waits: it names the pipe, and its data follows at once, before anybody has
+//!   matched it. The put is over once all of it is in the pipe;
+//! * a `DIRECT` message matches while both sides wait: the target marks the transfer as wanting a pipe, and the
+//!   initiator opens one. The put is over when the target says so, as with any direct message.
+//!
+//! From then on neither needs the other's lock: each stores how far it has come in the piece's [`Gauge`], and rings.
+//! Both keep the pipes that they work at in their own memory; the target finds new ones in its NIC's list of transfers.
+
+use crate::core::{Core, Driver, Outcome};
+use crate::interface::*;
+use crate::message::{self, PIPED};
+use crate::transfer::Work;
+use parnass_base::UserAddress;
+use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_transport::{Bulk, Gauge, Waiting};
+use std::sync::Mutex;
+
+/// Shorter messages are copied in and out at once.
+pub const PIPE_LEAST: usize = 16 << 10;
+/// Pipes to one target at a time, of those that a match asks for.
+const PIPES: usize = 2;
+/// Looks at the other side's gauge before the pipe is left for something else.
+const LOOKS: u32 = 300;
+
+/// The pipes that a process works at.
+#[derive(Debug, Default)]
+pub struct Pipes {
+    outgoing: Mutex<Vec<Outgoing>>,
+    outgoing_count: AtomicU32,
+    incoming: Mutex<Vec<Incoming>>,
+    incoming_count: AtomicU32,
+    /// How many of the pipes that ever came to this NIC have been found.
+    found: AtomicU32,
+    /// A match asked for a pipe when there were enough.
+    deferred: AtomicBool,
+}
+
+/// A pipe that this process fills.
+#[derive(Debug)]
+struct Outgoing {
+    target: u32,
+    pipe: Bulk,
+    source: UserAddress,
+    length: u64,
+    filled: u64,
+    /// The put that is over once the pipe has it all.
+    put: Option<Put>,
+}
+
+/// A pipe that this process drains.
+#[derive(Debug)]
+pub struct Incoming {
+    pub index: u32,
+    pub handle: u64,
+    pub source: u32,
+    pub pipe: Bulk,
+    pub address: UserAddress,
+    /// Bytes that come, and how many of them are wanted.
+    pub length: u64,
+    pub placed: u64,
+    pub drained: u64,
+}
+
+/// Bytes after which the other side is told.
+fn unit(length: u64) -> u64 {
+    match length {
+        0..0x2_0000 => 8 << 10,
+        0x2_0000..0x8_0000 => 16 << 10,
+        _ => 32 << 10,
+    }
+}
+
+impl Core {
+    fn waits(&self, process: u32) -> bool {
+        self.transport.shown(process) != Waiting::Not
+    }
+
+    /// Whether a message that has matched should go through a pipe.
+    pub fn wants_pipe(&self, target: u32, initiator: u32) -> bool {
+        target != initiator
+            && self.transport.spins() != 0
+            && self.transport.pipe_bytes(if target == self.me { initiator } else { target }) != 0
+            && self.waits(initiator)
+            && self.waits(target)
+    }
+
+    /// Sends a put through a pipe, if both sides will wait. `None`: not so.
+    pub fn send_piped(&self, put: &Put) -> Option<PutOutcome> {
+        let target = put.target.0;
+        let room = self.transport.pipe_bytes(target);
+        let waited_for = match self.transport.shown(target) {
+            Waiting::Not => false,
+            Waiting::For(process) => process == self.me,
+            Waiting::ForAny => true,
+        };
+        // Who goes on computing would keep a pipe half filled.
+        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
+        if room == 0 || !waited_for || !stays || target == self.me || self.transport.spins() == 0 {
+            return None;
+        }
+        let pipe = self.transport.claim(put.length.min(room))?;
+        let gauge = self.transport.gauge(pipe)?;
+        gauge.filled.store(0, Ordering::Relaxed);
+        gauge.drained.store(0, Ordering::Relaxed);
+        let ack = put.ack == Ack::Matched;
+        let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user];
+        self.expect(target, u32::from(ack));
+        if !self.transport.post(target, message::tag(PIPED, usize::from(ack), self.me), &words) {
+            self.received(target, u32::from(ack));
+            self.transport.discard(pipe);
+            return None;
+        }
+        let length = put.length as u64;
+        let mut outgoing = Outgoing { target, pipe, source: put.source, length, filled: 0, put: Some(*put) };
+        self.fill_pipe(&mut outgoing);
+        if outgoing.filled == length {
+            return Some(PutOutcome::Done);
+        }
+        self.keep(outgoing);
+        Some(PutOutcome::Pending)
+    }
+
+    fn keep(&self, outgoing: Outgoing) {
+        let mut all = lock(&self.pipes.outgoing);
+        all.push(outgoing);
+        self.pipes.outgoing_count.store(all.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Opens the pipe that a matched message of this process asks for; it is noted by `note`, under the target's lock.
+    /// `false`: there is no memory for one.
+    pub fn open_pipe(&self, work: &Work, target: u32, note: impl FnOnce(Bulk) -> bool) -> bool {
+        let here = |outgoing: &&Outgoing| outgoing.target == target;
+        if lock(&self.pipes.outgoing).iter().filter(here).count() >= PIPES {
+            self.pipes.deferred.store(true, Ordering::Relaxed);
+            return true;
+        }
+        let (source, length) = (work.remote, work.length);
+        let room = self.transport.pipe_bytes(target);
+        let Some(pipe) = self.transport.claim(room.min(length as usize)) else { return false };
+        let Some(gauge) = self.transport.gauge(pipe) else { return false };
+        gauge.filled.store(0, Ordering::Relaxed);
+        gauge.drained.store(0, Ordering::Relaxed);
+        if !note(pipe) {
+            // Somebody else of this process was faster.
+            self.transport.discard(pipe);
+            return true;
+        }
+        let mut outgoing = Outgoing { target, pipe, source, length, filled: 0, put: None };
+        self.fill_pipe(&mut outgoing);
+        if outgoing.filled != length {
+            self.keep(outgoing);
+        }
+        true
+    }
+
+    fn gauge(&self, pipe: Bulk) -> Gauge<'_> {
+        self.transport.gauge(pipe).expect("a pipe has a gauge")
+    }
+
+    /// Bytes that a pipe holds at a time.
+    fn pipe_room(&self, peer: u32, length: u64) -> u64 {
+        length.min(self.transport.pipe_bytes(peer) as u64)
+    }
+
+    /// Fills a pipe as far as it goes. Returns whether anything went.
+    fn fill_pipe(&self, outgoing: &mut Outgoing) -> bool {
+        let Outgoing { target, pipe, length, .. } = *outgoing;
+        let gauge = self.gauge(pipe);
+        let (room, unit) = (self.pipe_room(target, length), unit(length));
+        let before = outgoing.filled;
+        let mut looks = 0;
+        while outgoing.filled < length {
+            let filled = outgoing.filled;
+            // Acquire pairs with the release in `drain_pipe`: what was there has been read.
+            let free = room - (filled - gauge.drained.load(Ordering::Acquire));
+            if free == 0 {
+                if filled == before || looks == LOOKS {
+                    break;
+                }
+                looks += 1;
+                std::hint::spin_loop();
+                continue;
+            }
+            looks = 0;
+            let at = filled % room;
+            let bytes = unit.min(free).min(room - at).min(length - filled);
+            self.transport.fill(pipe, at as usize, outgoing.source.offset(filled as i64), bytes as usize);
+            outgoing.filled += bytes;
+            // Release pairs with the acquire in `drain_pipe`.
+            gauge.filled.store(outgoing.filled, Ordering::Release);
+            self.transport.ring(target);
+        }
+        if outgoing.filled != before && !self.waits(target) {
+            self.transport.ring_helper(target);
+        }
+        outgoing.filled != before
+    }
+
+    /// Whether a pipe of this process has come to something to do.
+    #[inline]
+    pub fn pipes_move(&self) -> bool {
+        let pipes = &self.pipes;
+        let found = pipes.found.load(Ordering::Relaxed);
+        if self.own().control.piped.load(Ordering::Relaxed) != found {
+            return true;
+        }
+        let open = |gauge: Gauge<'_>| gauge.drained.load(Ordering::Relaxed);
+        (pipes.outgoing_count.load(Ordering::Relaxed) != 0
+            && pipes.outgoing.try_lock().is_ok_and(|all| {
+                all.iter().any(|one| {
+                    one.filled - open(self.gauge(one.pipe)) < self.pipe_room(one.target, one.length)
+                })
+            }))
+            || (pipes.incoming_count.load(Ordering::Relaxed) != 0
+                && pipes.incoming.try_lock().is_ok_and(|all| {
+                    all.iter().any(|one| self.gauge(one.pipe).filled.load(Ordering::Relaxed) != one.drained)
+                }))
+    }
+
+    /// Whether there are pipes at all.
+    #[inline(always)]
+    pub fn has_pipes(&self) -> bool {
+        let pipes = &self.pipes;
+        self.own().control.piped.load(Ordering::Relaxed) != pipes.found.load(Ordering::Relaxed)
+            || pipes.outgoing_count.load(Ordering::Relaxed) != 0
+            || pipes.incoming_count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Works at all pipes of this process. Returns whether anything moved.
+    pub fn move_pipes(&self, driver: Driver, outcome: &mut Outcome) -> bool {
+        let drained = self.drain_pipes(driver, outcome);
+        self.fill_pipes(outcome) || drained
+    }
+
+    fn fill_pipes(&self, outcome: &mut Outcome) -> bool {
+        if self.pipes.outgoing_count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let Ok(mut all) = self.pipes.outgoing.try_lock() else { return false };
+        let mut moved = false;
+        all.retain_mut(|outgoing| {
+            moved |= self.fill_pipe(outgoing);
+            let over = outgoing.filled == outgoing.length;
+            if over && let Some(put) = outgoing.put {
+                outcome.events.push(put.event(EventKind::Send));
+            }
+            !over
+        });
+        self.pipes.outgoing_count.store(all.len() as u32, Ordering::Relaxed);
+        if moved && self.pipes.deferred.swap(false, Ordering::Relaxed) {
+            // Look again at what has matched.
+            self.own().control.calls.fetch_add(1, Ordering::Relaxed);
+        }
+        moved
+    }
+
+    fn drain_pipes(&self, driver: Driver, outcome: &mut Outcome) -> bool {
+        let nic = self.own();
+        // Acquire pairs with the release in `transfer::pipe`.
+        let piped = nic.control.piped.load(Ordering::Acquire);
+        let unknown = piped != self.pipes.found.load(Ordering::Relaxed);
+        if !unknown && self.pipes.incoming_count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let Ok(mut all) = self.pipes.incoming.try_lock() else { return false };
+        if unknown {
+            self.lock(nic);
+            crate::transfer::find_pipes(nic, &mut all);
+            self.pipes.found.store(nic.control.piped.load(Ordering::Relaxed), Ordering::Relaxed);
+            nic.lock().release();
+        }
+        let mut moved = false;
+        all.retain_mut(|incoming| {
+            moved |= self.drain_pipe(incoming);
+            let over = incoming.drained == incoming.length;
+            if over {
+                self.transport.discard(incoming.pipe);
+                self.lock(nic);
+                self.complete(nic, self.me, incoming.index, driver, outcome);
+                nic.lock().release();
+            }
+            !over
+        });
+        self.pipes.incoming_count.store(all.len() as u32, Ordering::Relaxed);
+        moved
+    }
+
+    /// Drains a pipe as far as it goes. Returns whether anything came.
+    fn drain_pipe(&self, incoming: &mut Incoming) -> bool {
+        let Incoming { source, pipe, address, length, placed, .. } = *incoming;
+        let gauge = self.gauge(pipe);
+        let (room, unit) = (self.pipe_room(source, length), unit(length));
+        let before = incoming.drained;
+        let mut looks = 0;
+        while incoming.drained < length {
+            let drained = incoming.drained;
+            // Acquire pairs with the release in `fill_pipe`.
+            let there = gauge.filled.load(Ordering::Acquire) - drained;
+            if there == 0 {
+                if drained == before || looks == LOOKS {
+                    break;
+                }
+                looks += 1;
+                std::hint::spin_loop();
+                continue;
+            }
+            looks = 0;
+            let at = drained % room;
+            let bytes = unit.min(there).min(room - at);
+            let wanted = bytes.min(placed.saturating_sub(drained));
+            if wanted != 0 {
+                let target = address.offset(drained as i64);
+                self.transport
+                    .drain(pipe, at as usize, self.me, target, wanted as usize)
+                    .expect("memory of this process");
+            }
+            incoming.drained += bytes;
+            if room < length {
+                // Release pairs with the acquire in `fill_pipe`.
+                gauge.drained.store(incoming.drained, Ordering::Release);
+                self.transport.ring(source);
+                if !self.waits(source) {
+                    self.transport.ring_helper(source);
+                }
+            }
+        }
+        incoming.drained != before
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
