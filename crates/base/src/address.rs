@@ -71,6 +71,19 @@ impl UserAddress {
         }
     }
 
+    /// As [`UserAddress::copy_from`], for two ranges that do not overlap.
+    #[inline]
+    pub fn copy_apart(self, source: UserAddress, length: usize) {
+        // SAFETY: both addresses were promised valid for the operation when they were made.
+        unsafe {
+            if length == size_of::<u64>() {
+                self.as_ptr().cast::<u64>().write_unaligned(source.as_ptr().cast::<u64>().read_unaligned());
+            } else {
+                crate::copy::copy(source.as_ptr(), self.as_ptr(), length);
+            }
+        }
+    }
+
     /// Copies `bytes` to this address.
     #[inline]
     pub fn write(self, bytes: &[u8]) {

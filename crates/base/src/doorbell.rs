@@ -44,6 +44,14 @@ impl Doorbell {
         }
     }
 
+    /// As [`Doorbell::ring`], where the caller has just made the fence itself, or will ring once more after one.
+    #[inline(always)]
+    pub fn ring_unfenced(&self) {
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
+            self.ring_always();
+        }
+    }
+
     /// Tells sleepers, and also those who took [`Doorbell::rings`] and do not sleep yet.
     #[cold]
     pub fn ring_always(&self) {

@@ -8,6 +8,7 @@ pub mod doorbell;
 pub mod futex;
 pub mod lane;
 pub mod lock;
+pub mod note;
 pub mod process;
 mod record;
 mod region;

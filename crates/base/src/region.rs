@@ -163,6 +163,14 @@ impl Window {
         unsafe { self.region.base.as_ptr().add(self.start + offset) }
     }
 
+    /// The address of `length` bytes at `offset`, for copying. It is good as long as the mapping is.
+    #[inline]
+    pub fn address(&self, offset: usize, length: usize) -> UserAddress {
+        let pointer = self.pointer(offset, length);
+        // SAFETY: inside the mapping; whoever keeps the address keeps a view, as is said above.
+        unsafe { UserAddress::new(pointer) }
+    }
+
     /// `count` records that start at `offset`.
     ///
     /// # Panics

@@ -3,8 +3,8 @@
 use crate::problem::{Operation, Problem};
 use crate::schedule::Schedule;
 use crate::{
-    allgather, allreduce, alltoall, barrier, bcast, exscan, gather, inter, reduce, reduce_scatter, scan,
-    scatter,
+    allgather, allreduce, alltoall, barrier, bcast, board, exscan, gather, inter, reduce, reduce_scatter,
+    scan, scatter,
 };
 
 /// Which communicators an algorithm is for.
@@ -24,6 +24,8 @@ pub enum Needs {
     Commutative,
     /// The number of processes is a power of two.
     PowerOfTwo,
+    /// There is a board, and what else `board::can` says.
+    Board,
 }
 
 /// A way to do an operation.
@@ -49,6 +51,7 @@ impl Algorithm {
                 Needs::Nothing => true,
                 Needs::Commutative => problem.commutative,
                 Needs::PowerOfTwo => problem.size.is_power_of_two(),
+                Needs::Board => board::can(problem),
             }
     }
 }
@@ -58,11 +61,13 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &barrier::dissemination::ALGORITHM,
     &barrier::linear::ALGORITHM,
     &barrier::binomial::ALGORITHM,
+    &barrier::board::ALGORITHM,
     &inter::barrier::ALGORITHM,
     &bcast::binomial::ALGORITHM,
     &bcast::linear::ALGORITHM,
     &bcast::scatter_allgather::ALGORITHM,
     &bcast::chain::ALGORITHM,
+    &bcast::board::ALGORITHM,
     &inter::bcast::ALGORITHM,
     &gather::linear::ALGORITHM,
     &gather::binomial::ALGORITHM,
@@ -74,31 +79,38 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &allgather::recursive_doubling::ALGORITHM,
     &allgather::bruck::ALGORITHM,
     &allgather::gather_bcast::ALGORITHM,
+    &allgather::board::ALGORITHM,
     &inter::allgather::ALGORITHM,
     &inter::allgatherv::ALGORITHM,
     &alltoall::pairwise::ALGORITHM,
     &alltoall::linear::ALGORITHM,
     &alltoall::bruck::ALGORITHM,
+    &alltoall::board::ALGORITHM,
     &inter::alltoall::ALGORITHM,
     &reduce::binomial::ALGORITHM,
     &reduce::linear::ALGORITHM,
     &reduce::reduce_scatter_gather::ALGORITHM,
+    &reduce::board::ALGORITHM,
     &inter::reduce::ALGORITHM,
     &allreduce::recursive_doubling::ALGORITHM,
     &allreduce::linear::ALGORITHM,
     &allreduce::reduce_bcast::ALGORITHM,
     &allreduce::rabenseifner::ALGORITHM,
     &allreduce::ring::ALGORITHM,
+    &allreduce::board::ALGORITHM,
     &inter::allreduce::ALGORITHM,
     &reduce_scatter::pairwise::ALGORITHM,
     &reduce_scatter::recursive_halving::ALGORITHM,
     &reduce_scatter::linear::ALGORITHM,
     &reduce_scatter::reduce_then_scatter::ALGORITHM,
+    &reduce_scatter::board::ALGORITHM,
     &inter::reduce_scatter::ALGORITHM,
     &scan::recursive_doubling::ALGORITHM,
     &scan::linear::ALGORITHM,
+    &scan::board::ALGORITHM,
     &exscan::recursive_doubling::ALGORITHM,
     &exscan::linear::ALGORITHM,
+    &exscan::board::ALGORITHM,
 ];
 
 /// The algorithm of that name for an operation on one kind of communicator.

@@ -13,6 +13,7 @@ mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod board;
 mod exscan;
 mod gather;
 mod inter;
@@ -27,5 +28,7 @@ mod select;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
 pub use problem::{Operation, Part, Problem, Root, Shape, Vector};
-pub use schedule::{Builder, Element, Kind, Peer, Region, Schedule, Span, Step, share};
+pub use schedule::{
+    BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Slice, Span, Step, Wake, share,
+};
 pub use select::{Overrides, RULES, Rule, schedule, select};

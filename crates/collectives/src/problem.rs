@@ -120,6 +120,9 @@ pub struct Shape {
     pub commutative: bool,
     /// There are more processes than cores. The same at every process.
     pub oversubscribed: bool,
+    /// Bytes that a process can put on the board of the communicator in one round; 0 where there is none. The same at
+    /// every process.
+    pub board: u64,
 }
 
 /// Blocks that differ in length, place and perhaps type. One entry per process of the group that is talked to.

@@ -7,6 +7,13 @@
 //!
 //! In an exchange the send stands before the receive: the message is on its way while the receive is posted.
 //!
+//! Where processes share a board (memory that all of them see), a schedule may use it instead of messages. What happens
+//! there happens in rounds, which count from 0 in each schedule:
+//!
+//! ```text
+//!   Post 0   Post 1   Take 0   Fold 0   Done 0   Post 2   Take 1   Fold 1   Done 1   ...
+//! ```
+//!
 //! A schedule holds no address and no datatype, so it can be kept and run again: blocking, nonblocking,
 //! persistent or simulated runs all execute the same list.
 
@@ -116,7 +123,55 @@ pub enum Step {
     Copy { from: Span, to: Span },
     /// `inout = input (op) inout`, element by element; `input` belongs to lower ranks.
     Reduce { input: Span, inout: Span },
+    /// Puts `data` on the board in a round, packed. Waits until everybody is [`Step::Done`] with the round
+    /// [`BOARD_DEPTH`] before.
+    Post { round: u32, data: Slice, wake: Wake },
+    /// Waits until all processes have posted in a round, each with [`Wake::all_when_complete`] or its like.
+    Gather { round: u32 },
+    /// Waits for what process `from` posts in a round, of `posted` bytes, and takes what stands there from `skip` on.
+    Take { round: u32, from: u32, posted: u64, skip: u64, data: Slice },
+    /// As [`Step::Take`] for whole elements: `inout = taken (op) inout`.
+    Fold { round: u32, from: u32, posted: u64, skip: u64, inout: Span },
+    /// Nothing of the rounds up to this one will be taken any more.
+    Done { round: u32 },
 }
+
+/// Bytes of the packed form of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub span: Span,
+    pub skip: u64,
+    pub length: u64,
+}
+
+/// Who is to be woken when something was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// One process, or all.
+    pub only: Option<u32>,
+    /// Not before all have posted in this round.
+    pub when_complete: bool,
+}
+
+impl Wake {
+    /// All, at once.
+    pub const fn all() -> Wake {
+        Wake { only: None, when_complete: false }
+    }
+
+    /// All, by the last one that posts.
+    pub const fn all_when_complete() -> Wake {
+        Wake { only: None, when_complete: true }
+    }
+
+    /// One process, at once or by the last one that posts.
+    pub const fn one(rank: u32, when_complete: bool) -> Wake {
+        Wake { only: Some(rank), when_complete }
+    }
+}
+
+/// How many rounds of a board can be under way at once.
+pub const BOARD_DEPTH: u32 = 8;
 
 /// The steps of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +179,7 @@ pub struct Schedule {
     steps: Box<[Step]>,
     scratch_bytes: u64,
     width: usize,
+    rounds: u32,
 }
 
 impl Schedule {
@@ -137,6 +193,12 @@ impl Schedule {
     #[inline]
     pub fn scratch_bytes(&self) -> u64 {
         self.scratch_bytes
+    }
+
+    /// How many rounds on the board it takes: the same number at every process.
+    #[inline]
+    pub fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     /// The largest number of sends and receives that are under way at once.
@@ -153,6 +215,7 @@ pub struct Builder {
     scratch_bytes: u64,
     started: usize,
     width: usize,
+    rounds: u32,
 }
 
 impl Builder {
@@ -197,6 +260,16 @@ impl Builder {
         }
     }
 
+    /// Any step of the board.
+    pub fn board(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Says how many rounds on the board there are.
+    pub fn rounds(&mut self, rounds: u32) {
+        self.rounds = rounds;
+    }
+
     /// Working memory for `length` bytes of packed data.
     pub fn scratch(&mut self, length: u64) -> Span {
         Span { region: Region::Scratch, kind: Kind::Bytes, offset: self.allocate(length), count: length }
@@ -221,6 +294,7 @@ impl Builder {
             steps: self.steps.into_boxed_slice(),
             scratch_bytes: self.scratch_bytes,
             width: self.width,
+            rounds: self.rounds,
         }
     }
 }

@@ -34,14 +34,18 @@ const fn rule(
 
 /// For intracommunicators; intercommunicators have one algorithm for each operation.
 ///
+/// What a board can do comes first; where there is none, the next line holds.
+///
 /// When processes outnumber cores a round costs a change of process on a core for every message, so that few
 /// messages win over few rounds; otherwise rounds count for short messages and bytes for long ones.
 pub const RULES: &[Rule] = &[
+    rule(Operation::Barrier, false, ALL, ANY, "board"),
     rule(Operation::Barrier, true, 128, ANY, "linear"),
     rule(Operation::Barrier, true, ALL, ANY, "binomial"),
     rule(Operation::Barrier, false, ALL, ANY, "dissemination"),
     rule(Operation::Bcast, true, 128, 32 * KIB, "linear"),
     rule(Operation::Bcast, true, ALL, ANY, "binomial"),
+    rule(Operation::Bcast, false, ALL, 128 * KIB, "board"),
     rule(Operation::Bcast, false, 4, ANY, "binomial"),
     rule(Operation::Bcast, false, ALL, 32 * KIB, "binomial"),
     rule(Operation::Bcast, false, 8, 512 * KIB, "scatter_allgather"),
@@ -56,15 +60,19 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Scatter, false, ALL, 2 * KIB, "binomial"),
     rule(Operation::Scatter, false, ALL, ANY, "linear"),
     rule(Operation::Scatterv, false, ALL, ANY, "linear"),
+    rule(Operation::Allgather, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allgather, true, ALL, 16 * KIB, "gather_bcast"),
     rule(Operation::Allgather, true, ALL, ANY, "ring"),
+    rule(Operation::Allgather, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allgather, false, ALL, 8 * KIB, "recursive_doubling"),
     rule(Operation::Allgather, false, ALL, 4 * KIB, "bruck"),
     rule(Operation::Allgather, false, ALL, ANY, "ring"),
     rule(Operation::Allgatherv, true, ALL, 128 * KIB, "gather_bcast"),
     rule(Operation::Allgatherv, false, ALL, ANY, "ring"),
+    rule(Operation::Alltoall, true, ALL, 512, "board"),
     rule(Operation::Alltoall, true, ALL, 256, "bruck"),
     rule(Operation::Alltoall, true, ALL, ANY, "linear"),
+    rule(Operation::Alltoall, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Alltoall, false, 4, 32 * KIB, "linear"),
     rule(Operation::Alltoall, false, ALL, 256, "bruck"),
     rule(Operation::Alltoall, false, ALL, 4 * KIB, "linear"),
@@ -75,27 +83,38 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Alltoallw, true, ALL, ANY, "linear"),
     rule(Operation::Alltoallw, false, 16, ANY, "linear"),
     rule(Operation::Alltoallw, false, ALL, ANY, "pairwise"),
+    rule(Operation::Reduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Reduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Reduce, true, ALL, ANY, "binomial"),
+    rule(Operation::Reduce, false, 4, 1024 * KIB, "board"),
+    rule(Operation::Reduce, false, ALL, 4 * KIB, "board"),
     rule(Operation::Reduce, false, ALL, 64 * KIB, "binomial"),
     rule(Operation::Reduce, false, ALL, ANY, "reduce_scatter_gather"),
     rule(Operation::Reduce, false, ALL, ANY, "binomial"),
+    rule(Operation::Allreduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allreduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Allreduce, true, ALL, ANY, "reduce_bcast"),
+    rule(Operation::Allreduce, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allreduce, false, ALL, 16 * KIB, "recursive_doubling"),
     rule(Operation::Allreduce, false, ALL, 1024 * KIB, "rabenseifner"),
     rule(Operation::Allreduce, false, ALL, ANY, "ring"),
     rule(Operation::Allreduce, false, ALL, ANY, "reduce_bcast"),
+    rule(Operation::ReduceScatter, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatter, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatter, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatter, false, ALL, 512 * KIB, "recursive_halving"),
     rule(Operation::ReduceScatter, false, ALL, ANY, "pairwise"),
     rule(Operation::ReduceScatter, false, ALL, ANY, "linear"),
+    rule(Operation::ReduceScatterBlock, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatterBlock, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, false, ALL, 512 * KIB, "recursive_halving"),
     rule(Operation::ReduceScatterBlock, false, ALL, ANY, "pairwise"),
     rule(Operation::ReduceScatterBlock, false, ALL, ANY, "linear"),
+    rule(Operation::Scan, false, ALL, 4 * KIB, "board"),
     rule(Operation::Scan, true, ALL, ANY, "linear"),
     rule(Operation::Scan, false, ALL, ANY, "recursive_doubling"),
+    rule(Operation::Exscan, false, ALL, 4 * KIB, "board"),
     rule(Operation::Exscan, true, ALL, ANY, "linear"),
     rule(Operation::Exscan, false, ALL, ANY, "recursive_doubling"),
 ];
@@ -204,6 +223,7 @@ mod tests {
             in_place: false,
             commutative,
             oversubscribed: false,
+            board: 0,
         }
     }
 
@@ -241,6 +261,18 @@ mod tests {
         assert_eq!(select(&ordered, &overrides).name, "recursive_doubling");
         let barrier = Problem::even(shape(Operation::Barrier, 4, 0, true));
         assert_eq!(select(&barrier, &overrides).name, "linear");
+    }
+
+    #[test]
+    fn a_board_is_used_where_there_is_one() {
+        for oversubscribed in [false, true] {
+            let shape = Shape { board: 4096, oversubscribed, ..shape(Operation::Allreduce, 8, 1, false) };
+            assert_eq!(select(&Problem::even(shape), &Overrides::default()).name, "board");
+            let without = Problem::even(Shape { board: 0, ..shape });
+            assert_ne!(select(&without, &Overrides::default()).name, "board");
+            let long = Problem::even(Shape { recv: Part { count: 1 << 27, ..shape.recv }, ..shape });
+            assert_ne!(select(&long, &Overrides::default()).name, "board");
+        }
     }
 
     #[test]

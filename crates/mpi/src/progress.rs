@@ -9,7 +9,7 @@
 use crate::error::Result;
 use crate::process::Process;
 use crate::request::Status;
-use parnass_portals::ProcessId;
+use parnass_portals::{ProcessId, Ticket};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -275,15 +275,25 @@ impl Process {
             if self.progress() {
                 continue;
             }
-            if let Some(value) = self.sleep(awaited, &mut poll) {
+            if let Some(value) = self.sleep(&mut poll, |ticket| self.nic().wait(ticket, awaited, None)) {
                 return value;
+            }
+        }
+    }
+
+    /// Waits for something that peers do on a board, turning the wheel meanwhile. They ring when they have done it.
+    pub(crate) fn wait_watching(&self, awaited: Option<ProcessId>, ready: &dyn Fn() -> bool) {
+        let mut poll = || ready().then_some(());
+        while poll().is_none() {
+            if !self.progress() {
+                self.sleep(&mut poll, |ticket| self.nic().wait_watching(ticket, awaited, ready));
             }
         }
     }
 
     /// One round of sleep, unless there is something to do; what `poll` gave if it gave something.
     #[inline]
-    fn sleep<T>(&self, awaited: Option<ProcessId>, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+    fn sleep<T>(&self, poll: &mut impl FnMut() -> Option<T>, wait: impl FnOnce(Ticket)) -> Option<T> {
         let concurrent = self.slots.is_concurrent();
         if concurrent {
             self.waiters.fetch_add(1, Ordering::SeqCst);
@@ -294,7 +304,7 @@ impl Process {
         let happened = self.progress_among(u32::from(concurrent));
         let value = poll();
         if value.is_none() && !happened {
-            self.nic().wait(ticket, awaited, None);
+            wait(ticket);
         }
         if concurrent {
             self.waiters.fetch_sub(1, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 //! something to happen there. Nobody holds two locks at once: what a driver finds out for others is noted in an
 //! [`Outcome`] and delivered after the release.
 
+use crate::board::Boards;
 use crate::event_list::EventList;
 use crate::index::Pattern;
 use crate::interface::*;
@@ -45,6 +46,7 @@ pub struct Core {
     pub waiters: AtomicU32,
     pub stopping: AtomicBool,
     pub pipes: Pipes,
+    pub boards: Boards,
 }
 
 /// What a driver of a NIC has to do once it has released the lock.
@@ -91,6 +93,7 @@ impl Core {
             waiters: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             pipes: Pipes::default(),
+            boards: Boards::default(),
             transport,
         }
     }

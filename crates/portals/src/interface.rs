@@ -1,5 +1,6 @@
 //! What a process does with its virtual NIC: the only door from the MPI layer to everything below it.
 
+use crate::board::Board;
 use crate::core::Core;
 use crate::helper::Helper;
 use parnass_base::UserAddress;
@@ -254,7 +255,43 @@ impl Interface {
     /// `awaited` is the process that this one waits for, if it is one; it is shown to tools.
     #[inline]
     pub fn wait(&self, ticket: Ticket, awaited: Option<ProcessId>, deadline: Option<Instant>) {
-        self.core.wait(ticket, awaited, deadline);
+        self.core.wait(ticket, awaited, deadline, || false);
+    }
+
+    /// As [`Interface::wait`] without a deadline, until `watched` too: for something that peers do on a [`Board`].
+    #[inline]
+    pub fn wait_watching(&self, ticket: Ticket, awaited: Option<ProcessId>, watched: &dyn Fn() -> bool) {
+        self.core.wait(ticket, awaited, None, watched);
+    }
+
+    /// Whether `progress` would find something: for a caller that spins on something else.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.core.has_work()
+    }
+
+    /// How often a caller may look for something before it waits; 0 when there is no core to spare.
+    #[inline]
+    pub fn spins(&self) -> u32 {
+        self.core.transport.spins()
+    }
+
+    /// Whether a board can be shared with this process.
+    pub fn shares_memory(&self, with: ProcessId) -> bool {
+        self.core.transport.board_memory(with.0).is_some()
+    }
+
+    /// Makes a board for so many members; its name, for [`Interface::open_board`] at each of them, or 0 if there is no
+    /// room for one.
+    pub fn claim_board(&self, members: u32) -> u64 {
+        self.core.boards.claim(&self.core, members)
+    }
+
+    /// The board with a name that was claimed by one of the members. `members` are the same at each of them, and this
+    /// process is number `me` among them. Every member must open it, once. `None` if its leader shares no memory with
+    /// this process.
+    pub fn open_board(&self, name: u64, members: Box<[ProcessId]>, me: u32) -> Option<Board> {
+        Board::open(&self.core, name, members, me)
     }
 
     /// Announces that the caller will `wait` as soon as its next put to `target` has been made: the target may then

@@ -8,12 +8,14 @@
 //! * `core`: taking in arrivals, matching, receiving; `send`: puts on their way out;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
 //! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
+//! * `board`: memory that a group shares, for collectives that do without messages;
 //! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
 //!
 //! **Whoever holds a NIC's lock may drive it, and nobody holds two.** What a driver finds out for others is delivered after
 //! the release.
 #![forbid(unsafe_code)]
 
+mod board;
 mod core;
 mod event_list;
 mod helper;
@@ -30,6 +32,7 @@ mod slab;
 pub mod target;
 mod transfer;
 
+pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
 pub use interface::{
     Ack, Appended, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError, ProcessId,
     Protocol, Put, PutOutcome, SearchOperation, Ticket,

@@ -138,7 +138,7 @@ impl Core {
 
     /// Whether `progress` would find something.
     #[inline]
-    fn has_work(&self) -> bool {
+    pub fn has_work(&self) -> bool {
         let control = &self.own().control;
         self.transport.poll(self.me)
             || control.events.count.get() != 0
@@ -149,15 +149,23 @@ impl Core {
 
     // ---- waiting
 
-    pub fn wait(&self, ticket: Ticket, awaited: Option<ProcessId>, deadline: Option<Instant>) {
+    /// `watched`: whether something besides the NIC's work has happened that ends the wait; who makes it happen rings.
+    #[inline]
+    pub fn wait(
+        &self,
+        ticket: Ticket,
+        awaited: Option<ProcessId>,
+        deadline: Option<Instant>,
+        watched: impl Fn() -> bool,
+    ) {
         self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
-        self.wait_shown(ticket, deadline);
+        self.wait_shown(ticket, deadline, watched);
         self.transport.show(Waiting::Not);
     }
 
     #[inline]
-    fn wait_shown(&self, ticket: Ticket, deadline: Option<Instant>) {
-        let changed = || self.has_work() || self.transport.rings() != ticket.0;
+    fn wait_shown(&self, ticket: Ticket, deadline: Option<Instant>, watched: impl Fn() -> bool) {
+        let changed = || self.has_work() || watched() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
         let spins = self.transport.spins();
@@ -190,7 +198,7 @@ impl Core {
         let limit = limit.map(|limit| Instant::now() + limit);
         let deadline = limit.into_iter().chain(deadline).min();
         self.waiters.fetch_add(1, Ordering::Relaxed);
-        self.transport.sleep(ticket.0, deadline, &mut || self.has_work());
+        self.transport.sleep(ticket.0, deadline, &mut || self.has_work() || watched());
         self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -99,9 +99,11 @@ impl Facts {
                 (false, u32::MAX) => "any".to_owned(),
                 (false, processes) => format!("up to {processes} ranks"),
             };
+            let condition =
+                if rule.algorithm == "board" { format!("{condition}, if blocking") } else { condition };
             let name = rule.operation.name();
             let bytes = limit(rule.up_to_bytes, "B");
-            let _ = writeln!(out, "  {name:<22} {condition:<22} {bytes:<14} {}", rule.algorithm);
+            let _ = writeln!(out, "  {name:<22} {condition:<32} {bytes:<14} {}", rule.algorithm);
         }
         let _ = writeln!(
             out,

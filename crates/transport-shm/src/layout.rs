@@ -7,6 +7,7 @@
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
+//!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
 //! ```
 
 use parnass_base::atomics::{AtomicU32, AtomicU64};
@@ -33,8 +34,12 @@ pub const NIC_BYTES: usize = 128 << 20;
 pub const BULK_AT: usize = NIC_AT + NIC_BYTES;
 /// How much there is of it.
 pub const BULK_BYTES: usize = 64 << 20;
+/// Where the boards start in a rank's area.
+pub const BOARD_AT: usize = BULK_AT + BULK_BYTES;
+/// How much room there is for them.
+pub const BOARD_BYTES: usize = 64 << 20;
 /// From one rank's area to the next.
-pub const STRIDE: usize = (BULK_AT + BULK_BYTES).next_multiple_of(2 << 20);
+pub const STRIDE: usize = (BOARD_AT + BOARD_BYTES).next_multiple_of(2 << 20);
 
 /// [`Station::waits_for`] of a rank that waits for more than one.
 pub const ANYBODY: u32 = u32::MAX;

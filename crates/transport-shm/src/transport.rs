@@ -1,7 +1,8 @@
 //! The transport over the job's memory.
 
 use crate::layout::{
-    self, ANYBODY, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, Piece, SLOTS_AT, STRIDE, Station,
+    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, Piece, SLOTS_AT,
+    STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -222,6 +223,10 @@ impl Transport for SharedMemory {
         self.memory.region.window(PAGE + of as usize * STRIDE + NIC_AT, NIC_BYTES)
     }
 
+    fn board_memory(&self, of: u32) -> Option<Window> {
+        Some(self.memory.region.window(PAGE + of as usize * STRIDE + BOARD_AT, BOARD_BYTES))
+    }
+
     fn holder(&self) -> u32 {
         self.process
     }
@@ -349,6 +354,11 @@ impl Transport for SharedMemory {
 
     fn ring(&self, target: u32) {
         self.peer(target).station.bell.ring();
+    }
+
+    #[inline]
+    fn ring_unfenced(&self, target: u32) {
+        self.peer(target).station.bell.ring_unfenced();
     }
 
     fn ring_always(&self) {

@@ -22,6 +22,7 @@ pub fn check(make: &dyn Fn(u32) -> Job) {
     bulk_pieces_travel_and_come_back(make);
     memory_of_peers(make);
     nic_memory_is_shared(make);
+    board_memory_is_shared(make);
     sleepers_are_woken(make);
     waiting_is_shown(make);
 }
@@ -213,6 +214,18 @@ pub fn nic_memory_is_shared(make: &dyn Fn(u32) -> Job) {
     own.reserve(1 << 20, 4096).expect("memory");
     own.record::<Word64>(1 << 20).set(5);
     assert_eq!(seen.record::<Word64>(1 << 20).get(), 5);
+}
+
+/// The memory for boards is zero, the same for all who see it, and not that of the NIC.
+pub fn board_memory_is_shared(make: &dyn Fn(u32) -> Job) {
+    let job = make(2);
+    let own = job[0].board_memory(0).expect("memory of its own");
+    let Some(seen) = job[1].board_memory(0) else { return };
+    own.reserve(0, 4096).expect("memory");
+    assert_eq!(seen.record::<Word64>(8).get(), 0);
+    own.record::<Word64>(8).set(3);
+    assert_eq!(seen.record::<Word64>(8).get(), 3);
+    assert_eq!(job[0].nic_memory(0).record::<Word64>(8).get(), 0);
 }
 
 /// A message and a ring wake a sleeper; a deadline ends a sleep; what has changed already forbids it.

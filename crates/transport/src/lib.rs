@@ -55,6 +55,10 @@ pub trait Transport: Send + Sync {
     /// The memory in which the NIC of `of` lies: zero at first, its first page reserved.
     fn nic_memory(&self, of: u32) -> Window;
 
+    /// Memory in which `of` makes boards, see the portals crate: zero at first, to be reserved before use. `None` if `of`
+    /// shares no memory with this process.
+    fn board_memory(&self, of: u32) -> Option<Window>;
+
     /// A number that names this process in locks, not 0.
     fn holder(&self) -> u32;
 
@@ -125,6 +129,10 @@ pub trait Transport: Send + Sync {
 
     /// Wakes whoever sleeps in `target`; cheap when nobody does.
     fn ring(&self, target: u32);
+
+    /// As [`Transport::ring`], but may miss a target that falls asleep at this moment: for a ring that is repeated after a
+    /// fence, or that follows one.
+    fn ring_unfenced(&self, target: u32);
 
     /// Wakes every thread of this process that sleeps, or is about to with an older count of rings.
     fn ring_always(&self);

@@ -1,5 +1,6 @@
 //! MPI_Allgather and MPI_Allgatherv.
 
+pub(crate) mod board;
 pub(crate) mod bruck;
 pub(crate) mod gather_bcast;
 pub(crate) mod recursive_doubling;

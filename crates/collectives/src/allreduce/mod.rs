@@ -1,5 +1,6 @@
 //! MPI_Allreduce. Every algorithm gives bit for bit the same result at all processes.
 
+pub(crate) mod board;
 pub(crate) mod linear;
 pub(crate) mod rabenseifner;
 pub(crate) mod recursive_doubling;

@@ -1,5 +1,6 @@
 //! MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
 
+pub(crate) mod board;
 pub(crate) mod bruck;
 pub(crate) mod linear;
 pub(crate) mod pairwise;

@@ -1,5 +1,6 @@
 //! MPI_Barrier.
 
 pub(crate) mod binomial;
+pub(crate) mod board;
 pub(crate) mod dissemination;
 pub(crate) mod linear;

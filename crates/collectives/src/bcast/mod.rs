@@ -1,6 +1,7 @@
 //! MPI_Bcast. The buffer is the receive buffer at every process.
 
 pub(crate) mod binomial;
+pub(crate) mod board;
 pub(crate) mod chain;
 pub(crate) mod linear;
 pub(crate) mod scatter_allgather;

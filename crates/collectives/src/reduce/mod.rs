@@ -1,5 +1,6 @@
 //! MPI_Reduce.
 
 pub(crate) mod binomial;
+pub(crate) mod board;
 pub(crate) mod linear;
 pub(crate) mod reduce_scatter_gather;

@@ -1,6 +1,7 @@
 //! MPI_Reduce_scatter and MPI_Reduce_scatter_block. In place, the operands lie in the receive buffer and the result
 //! at its beginning.
 
+pub(crate) mod board;
 pub(crate) mod linear;
 pub(crate) mod pairwise;
 pub(crate) mod recursive_halving;

@@ -1,7 +1,7 @@
 //! Runs the schedules of many processes in one program, in random order, and watches them.
 
-use parnass_collectives::{Element, Kind, Peer, Region, Schedule, Span, Step};
-use std::collections::{BTreeMap, VecDeque};
+use parnass_collectives::{BOARD_DEPTH, Element, Kind, Peer, Region, Schedule, Slice, Span, Step};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Memory before and after every buffer, so that a wild offset is seen and not lost.
 pub const MARGIN: usize = 4 << 10;
@@ -80,6 +80,12 @@ pub struct Process {
     hearing: u64,
     /// What is under way: the span, and whether it is being written.
     busy: Vec<(Span, bool)>,
+    /// What it has posted on the board, by round, and what it knew then.
+    posted: BTreeMap<u32, (Vec<u8>, u64)>,
+    /// The rounds in which it has posted among all.
+    arrived: BTreeSet<u32>,
+    /// How many rounds it has taken everything of.
+    done: u32,
 }
 
 impl Process {
@@ -99,6 +105,9 @@ impl Process {
             heard: 0,
             hearing: 0,
             busy: Vec::new(),
+            posted: BTreeMap::new(),
+            arrived: BTreeSet::new(),
+            done: 0,
         }
     }
 
@@ -139,6 +148,17 @@ impl Process {
         unpack(self.memory(span.region), span.offset, span.count, &element, data);
     }
 
+    fn get_slice(&mut self, slice: Slice) -> Vec<u8> {
+        let all = self.get(slice.span);
+        all[slice.skip as usize..][..slice.length as usize].to_vec()
+    }
+
+    fn put_slice(&mut self, slice: Slice, data: &[u8]) {
+        let mut all = self.get(slice.span);
+        all[slice.skip as usize..][..slice.length as usize].copy_from_slice(data);
+        self.put(slice.span, &all);
+    }
+
     /// A span must not be touched while something is under way that writes it, nor written while it is read.
     fn check_free(&self, span: Span, writes: bool) {
         let reach = |span: Span| {
@@ -176,6 +196,76 @@ struct Channel {
     awaited: VecDeque<Span>,
 }
 
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Made,
+    Blocked,
+}
+
+/// Does a step on the board, if it is one.
+fn board_step(
+    processes: &mut [Process],
+    me: usize,
+    step: Step,
+    depth: u32,
+    operator: &dyn Fn(&[u8], &mut [u8]),
+) -> Progress {
+    let rounds = processes[me].schedule.rounds();
+    let found = |processes: &[Process], from: u32, round: u32, posted: u64| {
+        let other = &processes[from as usize];
+        assert_ne!(from as usize, me, "it takes what it has posted itself");
+        assert!(round < rounds && round >= processes[me].done, "round {round} is not under way");
+        other.posted.get(&round).cloned().inspect(|(data, _)| {
+            assert_eq!(data.len() as u64, posted, "what {from} has posted for {me} in round {round}");
+        })
+    };
+    match step {
+        Step::Post { round, data, wake } => {
+            assert!(round < rounds, "round {round} of {rounds}");
+            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+                return Progress::Blocked;
+            }
+            let process = &mut processes[me];
+            process.check_free(data.span, false);
+            let posted = (process.get_slice(data), process.heard);
+            assert!(process.posted.insert(round, posted).is_none(), "two posts in round {round}");
+            if wake.when_complete {
+                process.arrived.insert(round);
+            }
+        }
+        Step::Gather { round } if !processes.iter().all(|other| other.arrived.contains(&round)) => {
+            return Progress::Blocked;
+        }
+        Step::Take { round, from, posted, skip, data } => {
+            let Some((bytes, heard)) = found(processes, from, round, posted) else {
+                return Progress::Blocked;
+            };
+            let process = &mut processes[me];
+            process.check_free(data.span, true);
+            process.put_slice(data, &bytes[skip as usize..][..data.length as usize]);
+            process.heard |= heard;
+        }
+        Step::Fold { round, from, posted, skip, inout } => {
+            let Some((bytes, heard)) = found(processes, from, round, posted) else {
+                return Progress::Blocked;
+            };
+            let process = &mut processes[me];
+            process.check_free(inout, true);
+            let mut right = process.get(inout);
+            operator(&bytes[skip as usize..][..right.len()], &mut right);
+            process.put(inout, &right);
+            process.heard |= heard;
+        }
+        Step::Done { round } => {
+            let process = &mut processes[me];
+            assert!(round + 1 >= process.done && round < rounds, "done with round {round} of {rounds}");
+            process.done = round + 1;
+        }
+        _ => {}
+    }
+    Progress::Made
+}
+
 /// Runs everything. `sizes` are the group sizes; the processes of the second group follow those of the first.
 /// With `synchronous` no send completes before it is matched, which brings every possible deadlock out. Returns, for each
 /// process, the set of those that must have started before it ended.
@@ -205,8 +295,11 @@ pub fn run(
     for (me, process) in processes.iter_mut().enumerate() {
         process.heard = 1 << me;
     }
+    // A shallow board brings out schedules that lean on more than they may.
+    let depth = [2, BOARD_DEPTH][random.below(2) as usize];
     let mut ready: Vec<(usize, usize)> = Vec::new();
     let mut runnable: Vec<usize> = (0..processes.len()).collect();
+    let mut idle = 0;
     loop {
         let actions = runnable.len() + ready.len();
         if actions == 0 {
@@ -217,9 +310,20 @@ pub fn run(
             let me = runnable[choice];
             let process = &mut processes[me];
             let Some(step) = process.schedule.steps().get(process.next).copied() else {
+                process.done = u32::MAX;
                 runnable.swap_remove(choice);
                 continue;
             };
+            if board_step(processes, me, step, depth, operator) == Progress::Blocked {
+                // Another process must come first: if none can, nobody will.
+                idle += 1;
+                if idle > 200 * processes.len() {
+                    break;
+                }
+                continue;
+            }
+            idle = 0;
+            let process = &mut processes[me];
             match step {
                 Step::Wait => {
                     if process.outstanding > 0 {
@@ -263,6 +367,11 @@ pub fn run(
                     let data = process.get(from);
                     process.put(to, &data);
                 }
+                Step::Post { .. }
+                | Step::Gather { .. }
+                | Step::Take { .. }
+                | Step::Fold { .. }
+                | Step::Done { .. } => {}
                 Step::Reduce { input, inout } => {
                     process.check_free(input, false);
                     process.check_free(inout, true);
@@ -294,6 +403,16 @@ pub fn run(
             }
         }
     }
+    let rounds = processes[0].schedule.rounds();
+    assert!(
+        processes.iter().all(|process| process.schedule.rounds() == rounds),
+        "they disagree on the rounds"
+    );
+    let complete = |round: &u32| processes.iter().all(|process| process.arrived.contains(round));
+    assert!(
+        processes.iter().all(|process| process.arrived.iter().all(complete)),
+        "a round in which not all arrive"
+    );
     for (me, process) in processes.iter().enumerate() {
         let steps = process.schedule.steps();
         assert!(

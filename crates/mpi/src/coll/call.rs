@@ -7,6 +7,7 @@ use crate::datatype::Datatype;
 use crate::op::Op;
 use parnass_base::UserAddress;
 use parnass_collectives::{Element, Operation, Part, Problem, Root, Schedule, Shape, Vector};
+use parnass_portals::Board;
 use std::sync::Arc;
 
 /// One of the two buffers of a call.
@@ -144,7 +145,7 @@ impl<'a> Call<'a> {
 
     /// What the schedule depends on.
     #[inline]
-    pub(super) fn shape(&self, oversubscribed: bool) -> Shape {
+    pub(super) fn shape(&self, oversubscribed: bool, board: u64) -> Shape {
         let communicator = self.communicator;
         Shape {
             operation: self.operation,
@@ -161,12 +162,13 @@ impl<'a> Call<'a> {
             in_place: self.in_place,
             commutative: self.op.is_none_or(|op| op.is_commutative()),
             oversubscribed,
+            board,
         }
     }
 
     /// What the executor needs of it.
     #[inline]
-    pub(super) fn parts(&self) -> Parts<'_> {
+    pub(super) fn parts<'p>(&'p self, board: Option<&'p Board>) -> Parts<'p> {
         Parts {
             communicator: self.communicator,
             send: self.send.address(),
@@ -176,6 +178,7 @@ impl<'a> Call<'a> {
             send_types: self.send.datatypes(),
             recv_types: self.recv.datatypes(),
             op: self.op,
+            board,
         }
     }
 

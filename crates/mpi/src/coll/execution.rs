@@ -1,5 +1,6 @@
 //! The executor: runs the steps of a schedule on the buffers of a call.
 
+use super::board::Place;
 use super::cache::Work;
 use super::call::Call;
 use crate::comm::{Communicator, Plane};
@@ -14,7 +15,7 @@ use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, r
 use crate::request::Operation;
 use parnass_base::UserAddress;
 use parnass_collectives::{Kind, Peer, Region, Span, Step};
-use parnass_portals::ProcessId;
+use parnass_portals::{Board, ProcessId};
 use std::sync::Arc;
 
 /// A send or a receive of the round that is under way.
@@ -38,6 +39,8 @@ pub(super) struct Parts<'a> {
     pub(super) send_types: &'a [Arc<Datatype>],
     pub(super) recv_types: &'a [Arc<Datatype>],
     pub(super) op: Option<&'a Arc<Op>>,
+    /// Only where somebody waits for the operation.
+    pub(super) board: Option<&'a Board>,
 }
 
 impl<'a> Parts<'a> {
@@ -109,6 +112,7 @@ impl OwnedParts {
             send_types: &self.send_types,
             recv_types: &self.recv_types,
             op: self.op.as_ref(),
+            board: None,
         }
     }
 }
@@ -120,25 +124,31 @@ pub(super) struct Execution {
     next: usize,
     match_bits: u64,
     scratch: UserAddress,
+    pub(super) place: Place,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
     /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
 }
 
 impl Execution {
-    /// Ready to run. Draws the tag, so this happens in the order of the program's calls.
-    pub(super) fn new(process: &Process, call: &Call<'_>) -> Execution {
+    /// Ready to run. Draws the tag or the rounds, so this happens in the order of the program's calls.
+    #[inline]
+    pub(super) fn new(process: &Process, call: &Call<'_>, board: Option<&Board>) -> Execution {
         let communicator = call.communicator;
-        let shape = call.shape(process.is_oversubscribed());
+        let shape =
+            call.shape(process.is_oversubscribed(), board.map_or(0, |board| board.piece_bytes() as u64));
         let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
         let mut work = kept.unwrap_or_else(|| {
             let schedule = call.schedule(shape, &process.collectives().overrides);
             Work::new(call.is_even().then_some(shape), schedule)
         });
         let scratch = work.scratch(process);
-        let tag = communicator.next_collective_tag();
-        let match_bits = match_bits(communicator, Plane::Collective, tag);
-        Execution { work, next: 0, match_bits, scratch, error: None }
+        let (mut bits, mut place) = (0, Place::default());
+        match (board, work.schedule.rounds()) {
+            (Some(board), rounds @ 1..) => place = Place::new(board, rounds),
+            _ => bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag()),
+        }
+        Execution { work, next: 0, match_bits: bits, scratch, place, error: None }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
@@ -154,7 +164,16 @@ impl Execution {
                 Step::Send { to, data } => self.start_send(process, parts, to, data),
                 Step::Receive { from, data } => self.start_receive(process, parts, from, data),
                 Step::Copy { from, to } => self.copy(process, parts, from, to),
-                Step::Reduce { input, inout } => self.reduce(parts, input, inout),
+                Step::Reduce { input, inout } => self.reduce_from(parts, self.address(parts, input), inout),
+                Step::Post { round, data, wake } => self.post(process, parts, round, data, wake),
+                Step::Take { round, from, posted, skip, data } => {
+                    self.take(process, parts, (round, from), (posted, skip), data)
+                }
+                Step::Fold { round, from, posted, skip, inout } => {
+                    self.fold(process, parts, (round, from), (posted, skip), inout)
+                }
+                Step::Gather { round } => self.gather(process, parts, round),
+                Step::Done { round } => self.done(parts, round),
             };
             if let Err(error) = result {
                 self.note(error);
@@ -164,6 +183,7 @@ impl Execution {
             }
             self.next += 1;
         }
+        self.leave(parts);
         true
     }
 
@@ -184,6 +204,11 @@ impl Execution {
             None => Ok(()),
             Some(error) => Err(error),
         }
+    }
+
+    #[inline]
+    pub(super) fn rounds(&self) -> u32 {
+        self.work.schedule.rounds()
     }
 
     fn note(&mut self, error: Error) {
@@ -212,7 +237,7 @@ impl Execution {
     }
 
     #[inline]
-    fn address(&self, parts: &Parts<'_>, span: Span) -> UserAddress {
+    pub(super) fn address(&self, parts: &Parts<'_>, span: Span) -> UserAddress {
         let base = match span.region {
             Region::Send => parts.send,
             Region::Recv => parts.recv,
@@ -223,7 +248,7 @@ impl Execution {
 
     /// A span as one run of bytes or, if it is none, as a buffer of its datatype.
     #[inline]
-    fn resolve<'a>(
+    pub(super) fn resolve<'a>(
         &self,
         parts: &Parts<'a>,
         span: Span,
@@ -308,11 +333,13 @@ impl Execution {
         check_length(process.me(), available, room)
     }
 
-    fn reduce(&self, parts: &Parts<'_>, input: Span, inout: Span) -> Result<()> {
+    /// `inout = input (op) inout`.
+    #[inline]
+    pub(super) fn reduce_from(&self, parts: &Parts<'_>, input: UserAddress, inout: Span) -> Result<()> {
         let (Some(op), Some(datatype)) = (parts.op, parts.datatype(inout.kind)?) else {
             return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
         };
-        op.reduce(datatype, self.address(parts, input), self.address(parts, inout), inout.count)
+        op.reduce(datatype, input, self.address(parts, inout), inout.count)
     }
 }
 
@@ -326,7 +353,7 @@ fn no_datatype(kind: Kind) -> Error {
 
 /// In a collective the data that is sent must fill exactly what is received (MPI 5.0, section 6.1).
 #[inline]
-fn check_length(peer: ProcessId, length: u64, expected: u64) -> Result<()> {
+pub(super) fn check_length(peer: ProcessId, length: u64, expected: u64) -> Result<()> {
     match length.cmp(&expected) {
         std::cmp::Ordering::Equal => Ok(()),
         std::cmp::Ordering::Greater => Err(too_long(peer, expected)),

@@ -1,19 +1,24 @@
 //! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`, and one executor
 //! runs it, whether the call waits for it or not.
 
+mod board;
 mod cache;
 mod call;
 mod execution;
 
+pub(crate) use board::BoardSlot;
 pub(crate) use cache::Cache;
 pub use call::{BlockTypes, Blocks, Call, Side};
 pub use parnass_collectives::{Operation as Collective, Overrides};
 
+use crate::comm::Communicator;
 use crate::error::Result;
 use crate::process::Process;
 use crate::progress::Activity;
 use crate::request::{Request, Status};
 use execution::{Execution, OwnedParts};
+use parnass_base::Scratch;
+use parnass_portals::Board;
 use std::sync::Arc;
 
 /// Name of the variable of the environment that chooses algorithms, as [`Overrides::parse`] reads it. Every process of
@@ -31,18 +36,43 @@ pub struct Settings {
 impl Process {
     /// Runs a collective operation.
     pub fn collective(&self, call: &Call<'_>) -> Result<()> {
-        let parts = call.parts();
-        let mut execution = Execution::new(self, call);
+        let board = self.board_of(call.communicator)?;
+        self.execute(call, board)
+    }
+
+    #[inline]
+    fn execute(&self, call: &Call<'_>, board: Option<&Board>) -> Result<()> {
+        let parts = call.parts(board);
+        let mut execution = Execution::new(self, call, board);
         while !execution.advance(self, &parts) {
             execution.wait(self);
         }
         execution.finish(call.communicator)
     }
 
+    /// What process 0 of an intracommunicator says, at all of them, by messages.
+    fn tell_all(&self, communicator: &Arc<Communicator>, number: u64) -> Result<u64> {
+        let place = Scratch::new(size_of::<u64>());
+        place.address().write(&number.to_ne_bytes());
+        let mut call = Call::new(communicator, Collective::Bcast);
+        call.root = 0;
+        call.recv = Side::Even {
+            address: place.address(),
+            count: size_of::<u64>() as u64,
+            datatype: self.datatypes().byte(),
+        };
+        self.execute(&call, None)?;
+        let mut told = [0; size_of::<u64>()];
+        place.address().read(&mut told);
+        Ok(u64::from_ne_bytes(told))
+    }
+
     /// Starts a collective operation.
     pub fn start_collective(&self, call: &Call<'_>) -> Arc<Request> {
-        let background =
-            Background { parts: OwnedParts::new(&call.parts()), execution: Some(Execution::new(self, call)) };
+        let background = Background {
+            parts: OwnedParts::new(&call.parts(None)),
+            execution: Some(Execution::new(self, call, None)),
+        };
         Request::composite(self, call.communicator, Box::new(background))
     }
 

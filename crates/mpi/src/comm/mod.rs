@@ -46,6 +46,7 @@ pub struct Communicator {
     remote: Option<Remote>,
     next_collective: AtomicU32,
     collectives: crate::coll::Cache,
+    board: crate::coll::BoardSlot,
     attributes: AttributeStore,
     errhandler: ErrhandlerSlot,
     name: Mutex<Box<[u8]>>,
@@ -100,6 +101,7 @@ impl Communicator {
             remote,
             next_collective: AtomicU32::new(0),
             collectives: crate::coll::Cache::default(),
+            board: crate::coll::BoardSlot::new(),
             attributes: AttributeStore::new(),
             errhandler: ErrhandlerSlot::new(Errhandler::Fatal),
             name: Mutex::new(Box::default()),
@@ -196,6 +198,11 @@ impl Communicator {
     /// What the executor of collectives keeps here from call to call.
     pub(crate) fn collective_cache(&self) -> &crate::coll::Cache {
         &self.collectives
+    }
+
+    /// What its blocking collectives share with the other members.
+    pub(crate) fn board(&self) -> &crate::coll::BoardSlot {
+        &self.board
     }
 
     /// What sort it is.

@@ -1,0 +1,111 @@
+//! Blocking collectives of ranks that are threads, on boards, against what a single process computes.
+
+mod common;
+
+use common::{Random, byte, content, memory, run};
+use parnass_base::Scratch;
+use parnass_mpi::coll::{Call, Collective, Side};
+use parnass_mpi::op::PredefinedOps;
+use parnass_mpi::{Process, ThreadLevel};
+use std::sync::Arc;
+
+const LENGTHS: [usize; 8] = [0, 1, 8, 48, 49, 900, 40_000, 150_000];
+
+fn pattern(rank: u32, step: u64, length: usize) -> Vec<u8> {
+    let mut random = Random::new(step << 8 | u64::from(rank));
+    (0..length).map(|_| random.next() as u8).collect()
+}
+
+fn side<'a>(process: &'a Process, place: &Scratch, count: usize) -> Side<'a> {
+    Side::Even { address: place.address(), count: count as u64, datatype: byte(process) }
+}
+
+fn one(process: &Arc<Process>, ops: &PredefinedOps, step: u64) {
+    let world = process.world();
+    let (rank, size) = (process.rank(), process.size());
+    let mut random = Random::new(step + 1);
+    let length = LENGTHS[random.below(LENGTHS.len() as u64) as usize];
+    let root = random.below(u64::from(size)) as u32;
+    let everything = || (0..size).flat_map(|from| pattern(from, step, length)).collect::<Vec<u8>>();
+    let sum = |ranks: std::ops::Range<u32>, length| {
+        let mut sum = vec![0; length];
+        for from in ranks {
+            sum.iter_mut().zip(pattern(from, step, length)).for_each(|(sum, one)| *sum ^= one);
+        }
+        sum
+    };
+    let xor = ops.get(0x2a).unwrap();
+    let all = length * size as usize;
+    let operation = [
+        Collective::Barrier,
+        Collective::Bcast,
+        Collective::Allgather,
+        Collective::Alltoall,
+        Collective::Allreduce,
+        Collective::Reduce,
+        Collective::ReduceScatterBlock,
+        Collective::Scan,
+    ][random.below(8) as usize];
+    let mut call = Call::new(world, operation);
+    let (mine, place) = (memory(&pattern(rank, step, all)), memory(&vec![0xee; all + 1]));
+    let mut expected = vec![0xee; all + 1];
+    match operation {
+        Collective::Barrier => {}
+        Collective::Bcast => {
+            call.root = root as i32;
+            if rank == root {
+                place.address().write(&pattern(root, step, length));
+            }
+            call.recv = side(process, &place, length);
+            expected[..length].copy_from_slice(&pattern(root, step, length));
+        }
+        Collective::Allgather => {
+            call.send = side(process, &mine, length);
+            call.recv = side(process, &place, length);
+            expected[..all].copy_from_slice(&everything());
+        }
+        Collective::Alltoall => {
+            call.send = side(process, &mine, length);
+            call.recv = side(process, &place, length);
+            let blocks = (0..size)
+                .flat_map(|from| pattern(from, step, all)[rank as usize * length..][..length].to_vec());
+            expected[..all].copy_from_slice(&blocks.collect::<Vec<u8>>());
+        }
+        Collective::ReduceScatterBlock => {
+            call.op = Some(xor);
+            call.send = side(process, &mine, all);
+            call.recv = side(process, &place, length);
+            expected[..length].copy_from_slice(&sum(0..size, all)[rank as usize * length..][..length]);
+        }
+        _ => {
+            call.op = Some(xor);
+            call.send = side(process, &mine, length);
+            call.recv = side(process, &place, length);
+            let ranks = match operation {
+                Collective::Scan => 0..rank + 1,
+                Collective::Reduce if rank != root => 0..0,
+                _ => 0..size,
+            };
+            if operation == Collective::Reduce {
+                call.root = root as i32;
+            }
+            if !ranks.is_empty() {
+                expected[..length].copy_from_slice(&sum(ranks, length));
+            }
+        }
+    }
+    process.collective(&call).unwrap();
+    assert!(content(&place, all + 1) == expected, "{operation:?}, step {step}, {length} bytes, root {root}");
+}
+
+#[test]
+fn many_in_a_row_give_what_one_process_computes() {
+    for size in [2, 3, 7] {
+        run(size, ThreadLevel::Single, |process| {
+            let ops = PredefinedOps::default();
+            for step in 0..150 {
+                one(process, &ops, step);
+            }
+        });
+    }
+}

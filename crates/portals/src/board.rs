@@ -1,0 +1,349 @@
+//! Boards: memory that the members of a group share for handing data to each other without messages.
+//!
+//! ```text
+//! 0                 head: members that still use it, writers that wait for room, arrivals (a line for each ring place)
+//! + HEAD_BYTES      marks: one line for each member
+//! ...               notes: `DEPTH` lines for each member
+//! next page         pieces: `DEPTH` for each member, for data that does not fit into a note
+//! ```
+//! A board lies in the memory of the process that made it, its leader. Everything on it happens in *rounds*, which all
+//! members count alike. In a round every member may post one note, and every other member may read it. A note stays until
+//! all members are done with its round; its place in the ring is used again [`DEPTH`] rounds later.
+
+use crate::core::Core;
+use crate::interface::ProcessId;
+use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use parnass_base::note::{Mark, NOTE_BYTES, NOTE_DATA_AT, Note};
+use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many rounds a member may be ahead of the slowest.
+pub const DEPTH: u64 = 8;
+const PLACES: usize = DEPTH as usize;
+const LINE: usize = 64;
+
+record! {
+    /// One word on a line of its own.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    struct Line {
+        word: AtomicU32,
+        rest: [AtomicU32; 15],
+    }
+}
+
+record! {
+    /// First lines of a board.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    struct Head {
+        /// Members that have not left it; 0: it can be used again.
+        members: Line,
+        /// Members that sleep until others are done with a round.
+        blocked: Line,
+        /// How many members have arrived in a round, all rounds of a ring place together.
+        arrivals: [Line; PLACES],
+    }
+}
+
+const HEAD_BYTES: usize = size_of::<Head>();
+const _: () = assert!(HEAD_BYTES == (2 + PLACES) * LINE);
+
+/// Bytes of data that a member can post in one round, on a board for so many; 0 where there are no boards.
+pub fn piece_bytes(members: u32) -> usize {
+    match members {
+        0..=1 => 0,
+        2..=4 => 32 << 10,
+        5..=16 => 16 << 10,
+        17..=64 => 8 << 10,
+        65..=128 => 4 << 10,
+        _ => 0,
+    }
+}
+
+/// Where the parts of a board for so many members lie.
+struct Places {
+    notes: usize,
+    pieces: usize,
+    piece: usize,
+    end: usize,
+}
+
+impl Places {
+    fn new(members: u32) -> Places {
+        let count = members as usize;
+        let notes = HEAD_BYTES + count * LINE;
+        let pieces = (notes + count * PLACES * LINE).next_multiple_of(PAGE);
+        let piece = piece_bytes(members);
+        Places { notes, pieces, piece, end: pieces + count * PLACES * piece }
+    }
+}
+
+/// The boards that a process has made.
+#[derive(Debug)]
+pub struct Boards {
+    made: Mutex<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    /// Where they start, and for how many members they are.
+    boards: Vec<(usize, u32)>,
+    fresh: usize,
+}
+
+impl Default for Boards {
+    fn default() -> Self {
+        // No board starts at 0, so that 0 can mean none.
+        Boards { made: Mutex::new(Made { boards: Vec::new(), fresh: PAGE }) }
+    }
+}
+
+impl Boards {
+    /// A board for so many members, led by this process, clean; its name, or 0 if there is no room.
+    pub fn claim(&self, core: &Core, members: u32) -> u64 {
+        let places = Places::new(members);
+        if places.piece == 0 {
+            return 0;
+        }
+        let Some(memory) = core.transport.board_memory(core.me) else { return 0 };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire pairs with the release in the drop of a board: its last user has left it.
+        let is_free = |start: usize| memory.record::<Head>(start).members.word.load(Ordering::Acquire) == 0;
+        let left = made.boards.iter().find(|(start, size)| *size == members && is_free(*start));
+        let start = match left {
+            Some((start, _)) => *start,
+            None => {
+                let start = made.fresh;
+                if start + places.end > memory.len() || memory.reserve(start, places.pieces).is_err() {
+                    return 0;
+                }
+                made.fresh = (start + places.end).next_multiple_of(PAGE);
+                made.boards.push((start, members));
+                start
+            }
+        };
+        let head = memory.record::<Head>(start);
+        head.blocked.word.store(0, Ordering::Relaxed);
+        head.arrivals.iter().for_each(|line| line.word.store(0, Ordering::Relaxed));
+        memory.table::<Mark>(start + HEAD_BYTES, members as usize).iter().for_each(|mark| mark.set(0));
+        memory.table::<Note>(start + places.notes, members as usize * PLACES).iter().for_each(Note::clear);
+        // The message that tells the others its name shows them all this.
+        head.members.word.store(members, Ordering::Release);
+        u64::from(core.me) << 40 | start as u64
+    }
+}
+
+/// A board, as one of its members sees it. Several threads may use it one after the other, not at once.
+pub struct Board {
+    core: Arc<Core>,
+    window: Window,
+    head: Placed<Head>,
+    marks: Table<Mark>,
+    notes: Table<Note>,
+    members: Box<[ProcessId]>,
+    me: usize,
+    places: Places,
+    /// The round that comes next.
+    next: AtomicU64,
+    /// A round that all members are done with.
+    all_done: AtomicU64,
+    /// What the arrivals of a ring place must come to.
+    expected: [AtomicU32; PLACES],
+    /// Whether memory stands behind the pieces of this member.
+    reserved: AtomicBool,
+}
+
+impl std::fmt::Debug for Board {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "board of {} members, round {}",
+            self.members.len(),
+            self.next.load(Ordering::Relaxed)
+        )
+    }
+}
+
+/// What is announced instead of a length when there is no memory for the data.
+pub const NO_MEMORY: u64 = u64::MAX;
+
+impl Board {
+    /// The board with this name. `members` are the same at every member; the caller is number `me` of them.
+    pub(crate) fn open(core: &Arc<Core>, name: u64, members: Box<[ProcessId]>, me: u32) -> Option<Board> {
+        let places = Places::new(members.len() as u32);
+        let leader = (name >> 40) as u32;
+        let start = (name & ((1 << 40) - 1)) as usize;
+        let window = core.transport.board_memory(leader)?.window(start, places.end);
+        Some(Board {
+            core: Arc::clone(core),
+            head: window.record(0),
+            marks: window.table(HEAD_BYTES, members.len()),
+            notes: window.table(places.notes, members.len() * PLACES),
+            window,
+            members,
+            me: me as usize,
+            places,
+            next: AtomicU64::new(1),
+            all_done: AtomicU64::new(0),
+            expected: std::array::from_fn(|_| AtomicU32::new(0)),
+            reserved: AtomicBool::new(false),
+        })
+    }
+
+    /// Bytes that a member can post in one round.
+    #[inline]
+    pub fn piece_bytes(&self) -> usize {
+        self.places.piece
+    }
+
+    /// Takes the next `rounds` rounds; the number of the first. All members take the same numbers in the same order.
+    #[inline]
+    pub fn begin(&self, rounds: u64) -> u64 {
+        let first = self.next.load(Ordering::Relaxed);
+        self.next.store(first + rounds, Ordering::Relaxed);
+        first
+    }
+
+    #[inline(always)]
+    fn place(round: u64) -> usize {
+        round as usize % PLACES
+    }
+
+    #[inline(always)]
+    fn note(&self, member: usize, round: u64) -> &Note {
+        &self.notes[member * PLACES + Board::place(round)]
+    }
+
+    /// Whether this member may write its data of this round: all are done with what stood there.
+    #[inline]
+    pub fn has_room(&self, round: u64) -> bool {
+        self.all_done.load(Ordering::Relaxed) + DEPTH >= round || self.look_for_room(round)
+    }
+
+    fn look_for_room(&self, round: u64) -> bool {
+        let done = self
+            .marks
+            .iter()
+            .enumerate()
+            .filter(|(member, _)| *member != self.me)
+            .map(|(_, mark)| mark.get());
+        let done = done.min().unwrap_or(u64::MAX - DEPTH);
+        self.all_done.store(done, Ordering::Relaxed);
+        done + DEPTH >= round
+    }
+
+    /// Where the data of `member` in a round stands, `length` bytes of it.
+    #[inline]
+    pub fn data(&self, member: u32, round: u64, length: u64) -> UserAddress {
+        let slot = member as usize * PLACES + Board::place(round);
+        let offset = if length <= NOTE_BYTES as u64 {
+            self.places.notes + slot * LINE + NOTE_DATA_AT
+        } else {
+            self.places.pieces + slot * self.places.piece
+        };
+        self.window.address(offset, length as usize)
+    }
+
+    /// Makes sure that there is memory for data of this length. `false`: there is none.
+    #[inline]
+    pub fn prepare(&self, length: u64) -> bool {
+        length <= NOTE_BYTES as u64 || self.reserved.load(Ordering::Relaxed) || self.reserve()
+    }
+
+    #[cold]
+    fn reserve(&self) -> bool {
+        let length = PLACES * self.places.piece;
+        let reserved = self.window.reserve(self.places.pieces + self.me * length, length).is_ok();
+        self.reserved.store(reserved, Ordering::Relaxed);
+        reserved
+    }
+
+    /// Shows the data that this member has written for a round.
+    #[inline]
+    pub fn post(&self, round: u64, length: u64) {
+        self.note(self.me, round).post(round, length);
+    }
+
+    /// The length of the data of `member` in a round, if it is there.
+    #[inline]
+    pub fn posted(&self, member: u32, round: u64) -> Option<u64> {
+        self.note(member as usize, round).posted(round)
+    }
+
+    /// Counts this member among those that have arrived in a round, after what it has posted there; whether it is the
+    /// last. In a round either all members arrive, or none.
+    #[inline]
+    pub fn arrive(&self, round: u64) -> bool {
+        let place = Board::place(round);
+        let expected = self.expected[place].load(Ordering::Relaxed).wrapping_add(self.members.len() as u32);
+        self.expected[place].store(expected, Ordering::Relaxed);
+        // Release pairs with the acquire in `is_complete`, acquire with the releases of those who were here before.
+        self.head.arrivals[place].word.fetch_add(1, Ordering::AcqRel).wrapping_add(1) == expected
+    }
+
+    /// Whether all members have arrived in a round, in which this one has.
+    #[inline]
+    pub fn is_complete(&self, round: u64) -> bool {
+        let place = Board::place(round);
+        let expected = self.expected[place].load(Ordering::Relaxed);
+        // Acquire pairs with the release in `arrive`.
+        self.head.arrivals[place].word.load(Ordering::Acquire) == expected
+    }
+
+    /// This member has read all that it will read of the rounds up to this one.
+    #[inline]
+    pub fn done(&self, round: u64) {
+        self.marks[self.me].set(round);
+    }
+
+    /// Orders what this member has written before whether others sleep; to be called before it waits or leaves, if it has
+    /// posted or was done since. Then rings those that sleep for want of room.
+    #[inline]
+    pub fn settle(&self) {
+        // Pairs with the fence of a sleeper.
+        fence(Ordering::SeqCst);
+        if self.head.blocked.word.load(Ordering::Relaxed) != 0 {
+            self.ring_all();
+        }
+    }
+
+    /// This member is about to sleep for want of room, or does so no longer.
+    pub fn block(&self, begins: bool) {
+        if begins {
+            self.head.blocked.word.fetch_add(1, Ordering::Relaxed);
+            // Pairs with the fence in `settle`.
+            fence(Ordering::SeqCst);
+        } else {
+            self.head.blocked.word.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes a member if it sleeps; may miss one that falls asleep at this moment, unless it follows [`Board::settle`].
+    #[inline]
+    pub fn ring(&self, member: u32) {
+        self.core.transport.ring_unfenced(self.members[member as usize].0);
+    }
+
+    /// As [`Board::ring`] for all other members, from the one behind this on.
+    #[inline]
+    pub fn ring_all(&self) {
+        let (before, after) = self.members.split_at(self.me);
+        for member in after[1..].iter().chain(before) {
+            self.core.transport.ring_unfenced(member.0);
+        }
+    }
+
+    /// The process that is this member.
+    #[inline]
+    pub fn process(&self, member: u32) -> ProcessId {
+        self.members[member as usize]
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // Release pairs with the acquire in `claim`.
+        self.head.members.word.fetch_sub(1, Ordering::Release);
+    }
+}
