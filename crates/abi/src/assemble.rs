@@ -27,7 +27,12 @@ pub fn interface(job_memory: Option<OwnedFd>, rank: u32) -> io::Result<Interface
 /// # Errors
 /// A sentence for a person: why the job cannot be joined and what to do.
 pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
-    let mut membership = parnass_bootstrap::join().map_err(|error| error.to_string())?;
+    let mut membership = parnass_bootstrap::join(JobMemory::create).map_err(|error| error.to_string())?;
+    if membership.nodes.count() > 1 {
+        return Err(
+            "the ranks of this job are on several hosts, between which there is no transport yet".to_owned()
+        );
+    }
     let direct_threshold = direct_threshold()?;
     let job_memory = membership.job_memory.take();
     let interface = interface(job_memory, membership.local_rank)

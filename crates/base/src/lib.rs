@@ -6,6 +6,7 @@ pub mod atomics;
 pub mod copy;
 pub mod doorbell;
 pub mod futex;
+pub mod inherited;
 pub mod lane;
 pub mod lock;
 pub mod note;

@@ -12,7 +12,9 @@
 #![forbid(unsafe_code)]
 
 pub mod description;
+mod foreign;
 mod link;
+mod pmi;
 mod protocol;
 pub mod wire;
 
@@ -111,21 +113,24 @@ impl Membership {
     }
 }
 
-/// Takes the place that the environment names: a rank of the launcher's job, or a world of one.
+/// Takes the place that the environment names: a rank of our launcher's job, or of another's that speaks PMI, or a
+/// world of one. Under another's launcher the first rank of each node has `make_memory` make the memory for so many
+/// ranks.
 ///
 /// # Errors
 /// When the environment names a launcher that is gone, that refuses (the rank is taken by another process),
-/// or that speaks another version; or when it is of another MPI's launcher. There is no quiet fallback: N programs that each believe to be alone
-/// would be worse than an error.
-pub fn join() -> Result<Membership, Error> {
-    let Ok(job) = std::env::var(JOB_VARIABLE) else {
-        return match other_launcher(|name| std::env::var(name).ok()) {
-            Some(complaint) => Err(complaint),
-            None => Ok(Membership::alone()),
-        };
-    };
-    let rank = std::env::var(RANK_VARIABLE).unwrap_or_default();
-    join_as(&job, &rank)
+/// or that speaks another version; or when it is of another launcher that is not understood. There is no quiet fallback: N
+/// programs that each believe to be alone would be worse than an error.
+pub fn join(make_memory: impl FnOnce(u32) -> io::Result<OwnedFd>) -> Result<Membership, Error> {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(job) = variable(JOB_VARIABLE) {
+        return join_as(&job, &variable(RANK_VARIABLE).unwrap_or_default());
+    }
+    match other_launcher(variable) {
+        Other::Pmi(variables) => foreign::join(&variables, make_memory),
+        Other::Unknown(complaint) => Err(complaint),
+        Other::None => Ok(Membership::alone()),
+    }
 }
 
 /// [`join`] with the values of the two variables.
@@ -153,19 +158,39 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
     })
 }
 
-/// Other launchers say in these how many ranks there are.
-const OTHER_SIZES: [(&str, &str); 2] =
-    [("PMI_SIZE", "an MPICH-like"), ("OMPI_COMM_WORLD_SIZE", "Open MPI's")];
+/// Launchers that are not understood: the variable in which each says how many ranks there are, whose it is, and what
+/// to do.
+const NOT_UNDERSTOOD: [(&str, &str, &str); 7] = [
+    ("OMPI_COMM_WORLD_SIZE", "Open MPI's launcher", ""),
+    ("MV2_COMM_WORLD_SIZE", "MVAPICH's launcher", ""),
+    ("JSM_NAMESPACE_SIZE", "IBM's jsrun", ""),
+    ("PALS_SIZE", "HPE's PALS", ""),
+    ("FLUX_JOB_SIZE", "Flux", "`flux run -o pmi=simple`, or "),
+    ("PMI_SIZE", "an MPICH-like launcher that gives no PMI_FD", ""),
+    ("SLURM_STEP_NUM_TASKS", "Slurm's srun without PMI-2", "`srun --mpi=pmi2`, or "),
+];
 
-/// What to say when the environment is that of one of several ranks of another MPI's launcher.
-fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Option<Error> {
-    OTHER_SIZES.iter().find_map(|(name, whose)| {
+/// Whose launcher the environment is of, when it is not ours.
+enum Other {
+    None,
+    Pmi(foreign::Variables),
+    Unknown(Error),
+}
+
+fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Other {
+    if let (Some(descriptor), Some(rank), Some(size)) =
+        (variable("PMI_FD"), variable("PMI_RANK"), variable("PMI_SIZE"))
+    {
+        return Other::Pmi(foreign::Variables { descriptor, rank, size });
+    }
+    let unknown = NOT_UNDERSTOOD.iter().find_map(|(name, whose, way)| {
         let size: u32 = variable(name)?.parse().ok().filter(|size| *size > 1)?;
         Some(Error::new(format!(
-            "this program uses Parnass, but {whose} launcher has started it ({name}={size}): its {size} processes \
-             would each be alone; start it with the mpiexec of Parnass, or unset {name} if alone is what you want"
+            "this program uses Parnass, but {whose} has started it ({name}={size}): its {size} processes would each \
+             be alone; start it with {way}the mpiexec of Parnass, or unset {name} if alone is what you want"
         )))
-    })
+    });
+    unknown.map_or(Other::None, Other::Unknown)
 }
 
 const UNSET: &str = "start the program with mpiexec, or unset PARNASS_JOB and PARNASS_RANK to run it alone";
@@ -209,11 +234,20 @@ mod tests {
         let of = |wanted: &'static str, value: &'static str| {
             other_launcher(move |name| (name == wanted).then(|| value.to_owned()))
         };
-        let complaint = of("PMI_SIZE", "4").unwrap().to_string();
-        assert!(complaint.contains("PMI_SIZE=4") && complaint.contains("mpiexec of Parnass"), "{complaint}");
-        assert!(of("OMPI_COMM_WORLD_SIZE", "2").is_some());
-        for (name, value) in [("PMI_SIZE", "1"), ("PMI_SIZE", ""), ("SLURM_NTASKS", "4")] {
-            assert!(of(name, value).is_none(), "{name}={value}");
+        for (name, whose) in [
+            ("PMI_SIZE", "MPICH-like"),
+            ("OMPI_COMM_WORLD_SIZE", "Open MPI"),
+            ("SLURM_STEP_NUM_TASKS", "srun --mpi=pmi2"),
+        ] {
+            let Other::Unknown(complaint) = of(name, "4") else { panic!("{name}") };
+            let complaint = complaint.to_string();
+            assert!(complaint.contains(&format!("{name}=4")) && complaint.contains(whose), "{complaint}");
+            assert!(complaint.contains("mpiexec of Parnass"), "{complaint}");
+        }
+        for (name, value) in
+            [("PMI_SIZE", "1"), ("PMI_SIZE", ""), ("SLURM_NTASKS", "4"), ("SLURM_STEP_NUM_TASKS", "1")]
+        {
+            assert!(matches!(of(name, value), Other::None), "{name}={value}");
         }
     }
 

@@ -10,15 +10,23 @@ use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::description::{self, Description};
+use crate::foreign::Foreign;
 use crate::protocol::{self, Address, Message, PART_BYTES_MAXIMUM, Welcome};
 use crate::{Error, JOB_VARIABLE, UNSET};
 
 /// The connection of a rank to its launcher; every call does nothing in a world of one.
 #[derive(Debug)]
-pub struct LauncherLink {
-    socket: Option<OwnedFd>,
-    /// Held by the thread that exchanges.
-    exchanging: Mutex<()>,
+pub struct LauncherLink(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Alone,
+    Own {
+        socket: OwnedFd,
+        /// Held by the thread that exchanges.
+        exchanging: Mutex<()>,
+    },
+    Foreign(Foreign),
 }
 
 /// What a rank is given when it joins.
@@ -30,12 +38,16 @@ pub(crate) struct Given {
 
 impl LauncherLink {
     pub(crate) fn none() -> LauncherLink {
-        LauncherLink { socket: None, exchanging: Mutex::default() }
+        LauncherLink(Kind::Alone)
+    }
+
+    pub(crate) fn foreign(foreign: Foreign) -> LauncherLink {
+        LauncherLink(Kind::Foreign(foreign))
     }
 
     /// Whether a launcher is at the other end.
     pub fn is_connected(&self) -> bool {
-        self.socket.is_some()
+        !matches!(self.0, Kind::Alone)
     }
 
     /// Asks the launcher at `address` for the place of `rank`. From then on the kernel kills this process
@@ -66,7 +78,7 @@ impl LauncherLink {
                         Error::new("the launcher describes the job in a way that is not understood")
                     })?;
                 die_with(socket.as_fd()).map_err(gone)?;
-                let link = LauncherLink { socket: Some(socket), exchanging: Mutex::default() };
+                let link = LauncherLink(Kind::Own { socket, exchanging: Mutex::default() });
                 Ok((link, Given { welcome, memory, description }))
             }
             (Message::Refused(reason), _) => Err(Error::new(reason)),
@@ -85,8 +97,12 @@ impl LauncherLink {
                 format!("an exchange takes {PART_BYTES_MAXIMUM} bytes of a rank, not {}", part.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let Some(socket) = &self.socket else { return Ok(vec![part.to_vec()]) };
-        let _alone = self.exchanging.lock();
+        let (socket, exchanging) = match &self.0 {
+            Kind::Alone => return Ok(vec![part.to_vec()]),
+            Kind::Foreign(foreign) => return foreign.exchange(part),
+            Kind::Own { socket, exchanging } => (socket, exchanging),
+        };
+        let _one_thread = exchanging.lock();
         // The answer arrives on the connection that is watched for the launcher's death.
         unwatch(socket)?;
         protocol::send(socket.as_fd(), &Message::Exchange(part.to_vec()), &[])?;
@@ -106,16 +122,25 @@ impl LauncherLink {
     /// Tells the launcher that this rank has called MPI_Abort: it shows `message` (may be empty), ends every
     /// rank and exits with `code`. The caller then ends itself; the launcher does if it does not.
     pub fn abort(&self, code: i32, message: &str) {
+        if let Kind::Foreign(foreign) = &self.0 {
+            if !message.is_empty() {
+                eprintln!("parnass: {message}"); // The launcher takes no text.
+            }
+            return foreign.abort(code);
+        }
         self.tell(&Message::Abort { code, message: message.to_owned() });
     }
 
     /// Tells the launcher that this rank has completed MPI_Finalize: from now on its end is no failure.
     pub fn finalized(&self) {
+        if let Kind::Foreign(foreign) = &self.0 {
+            return foreign.finalized();
+        }
         self.tell(&Message::Finalized);
     }
 
     fn tell(&self, message: &Message) {
-        if let Some(socket) = &self.socket {
+        if let Kind::Own { socket, .. } = &self.0 {
             // An error means that the launcher is gone, and with it, by the watch, this process.
             let _ = protocol::send(socket.as_fd(), message, &[]);
         }

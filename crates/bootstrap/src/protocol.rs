@@ -33,7 +33,7 @@ pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.
 const TEXT_BYTES_MAXIMUM: usize = 4096;
 /// No message is longer.
-const MESSAGE_BYTES_MAXIMUM: usize = PART_BYTES_MAXIMUM + 16;
+const MESSAGE_BYTES_MAXIMUM: usize = PART_BYTES_MAXIMUM + 32;
 /// No message brings more.
 const DESCRIPTORS_MAXIMUM: usize = 2;
 const EXCHANGE: &[u8] = b"exchange ";
@@ -62,6 +62,16 @@ pub struct Address {
 }
 
 impl Address {
+    /// A name that no other socket has and nobody can guess in advance, and a new secret.
+    pub fn unique(kind: &str) -> Address {
+        let mut bytes = [0; 8];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+            .expect("the kernel gives eight random bytes");
+        let number = u64::from_ne_bytes(bytes);
+        let name = format!("{kind}-{}-{number:016x}", rustix::process::getpid().as_raw_nonzero());
+        Address { name, secret: Secret::random() }
+    }
+
     /// Reads `NAME:SECRET`.
     pub fn parse(text: &str) -> Option<Address> {
         let (name, secret) = text.rsplit_once(':')?;

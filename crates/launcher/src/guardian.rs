@@ -19,7 +19,7 @@ use std::process::exit;
 use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
-use parnass_bootstrap::{Address, Secret};
+use parnass_bootstrap::Address;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
@@ -244,7 +244,7 @@ impl Guardian {
         let children = SignalQueue::new(&[Signal::CHILD.as_raw()])?;
         descendants::adopt_orphans();
 
-        let address = Address { name: job_name(), secret: Secret::random() };
+        let address = Address::unique("parnass");
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         bind(&listener, &SocketAddrUnix::new_abstract_name(address.name.as_bytes())?)?;
@@ -445,11 +445,4 @@ impl Guardian {
 
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
-}
-
-/// A name that no other job has and nobody can guess in advance.
-fn job_name() -> String {
-    let mut bytes = [0; 8];
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    format!("parnass-{}-{:016x}", rustix::process::getpid().as_raw_nonzero(), u64::from_ne_bytes(bytes))
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[test]
 fn member() {
     let Ok(role) = std::env::var("MEMBER") else { return };
-    let membership = match parnass_bootstrap::join() {
+    let membership = match parnass_bootstrap::join(parnass_transport_shm::JobMemory::create) {
         Ok(membership) => membership,
         Err(error) => {
             eprintln!("refused: {error}");

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[test]
 fn member() {
     let Ok(role) = std::env::var("MEMBER") else { return };
-    let membership = parnass_bootstrap::join().unwrap();
+    let membership = parnass_bootstrap::join(parnass_transport_shm::JobMemory::create).unwrap();
     let rank = membership.rank;
     match role.as_str() {
         "exchange" => {

@@ -18,9 +18,8 @@ use crate::environment::on_this_machine;
 use crate::output::Sink;
 use crate::program::{self, NOT_FOUND, Problem};
 
-/// An agent that has heard nothing from above for so long is alone: its ranks end. It is long, since a suspended
-/// `mpiexec` shall find its job again.
-const SILENCE: Duration = Duration::from_secs(60);
+/// An agent that has heard nothing from above for so long is cut off: its ranks end.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// The guardian above.
 #[derive(Debug)]
@@ -237,7 +236,7 @@ impl Guardian {
             let output_left = self.sinks.iter().any(Sink::is_waiting);
             let waiting = self.above.as_ref().is_some_and(|above| above.channel.is_waiting());
             if !output_left && !waiting || self.impatient {
-                return self.code.unwrap_or(0);
+                return 0; // What has become of the ranks was reported; the agent has done its work.
             }
             let mut events = Vec::with_capacity(8);
             let space = rustix::buffer::spare_capacity(&mut events);

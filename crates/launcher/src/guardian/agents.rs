@@ -226,7 +226,7 @@ impl Guardian {
                 agent.said.extend_from_slice(&bytes[..count]);
                 let excess = agent.said.len().saturating_sub(SAID_BYTES);
                 agent.said.drain(..excess);
-                if agent.ready {
+                if agent.ready && !agent.gone {
                     self.pass_on_said(index);
                 }
             }

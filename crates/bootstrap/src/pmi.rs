@@ -1,0 +1,248 @@
+//! PMI-1: what the launchers of MPICH (hydra) and of Slurm (`srun --mpi=pmi2`, which speaks it too) say to the
+//! processes that they start. A line of `NAME=VALUE` words in each direction, on a socket that is inherited; a store
+//! of names and values, and a barrier after which every process sees what all have put.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+
+/// Longer answers come from something else.
+const LINE_BYTES_MAXIMUM: usize = 64 << 10;
+/// Room for values, where the launcher does not say it.
+const VALUE_BYTES: usize = 1024;
+
+/// The connection to a PMI-1 server.
+#[derive(Debug)]
+pub struct Client {
+    socket: File,
+    arrived: Vec<u8>,
+    store: String,
+    value_bytes: usize,
+}
+
+impl Client {
+    /// Greets the server.
+    ///
+    /// # Errors
+    /// It does not answer as PMI-1 says.
+    pub fn new(socket: OwnedFd) -> io::Result<Client> {
+        let mut client = Client {
+            socket: socket.into(),
+            arrived: Vec::new(),
+            store: String::new(),
+            value_bytes: VALUE_BYTES,
+        };
+        client.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
+        let maxes = client.ask("cmd=get_maxes", "maxes")?;
+        if let Some(bytes) = field(&maxes, "vallen_max").and_then(|text| text.parse::<usize>().ok()) {
+            client.value_bytes = bytes.clamp(64, 1 << 20);
+        }
+        let name = client.ask("cmd=get_my_kvsname", "my_kvsname")?;
+        client.store = field(&name, "kvsname").ok_or_else(|| malformed(&name))?.to_owned();
+        Ok(client)
+    }
+
+    /// Which part of the launcher's command line has started this process; -1 where it does not know.
+    pub fn app_number(&mut self) -> i32 {
+        let answer = self.ask("cmd=get_appnum", "appnum");
+        answer.ok().and_then(|line| field(&line, "appnum")?.parse().ok()).unwrap_or(-1)
+    }
+
+    /// Puts bytes under a name. Others see it after the next barrier.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        // Each byte is two digits, and the server counts a closing zero.
+        let pieces: Vec<&[u8]> = bytes.chunks((self.value_bytes - 2) / 2).collect();
+        self.put_text(name, &format!("n{}", pieces.len()))?;
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.put_text(&format!("{name}-{index}"), &digits)?;
+        }
+        Ok(())
+    }
+
+    fn put_text(&mut self, name: &str, value: &str) -> io::Result<()> {
+        let line = format!("cmd=put kvsname={} key={name} value={value}", self.store);
+        self.ask(&line, "put_result").map(drop)
+    }
+
+    /// Gets what any process has put under a name before the last barrier.
+    pub fn get(&mut self, name: &str) -> io::Result<Vec<u8>> {
+        let count = self.get_text(name)?;
+        let count: usize =
+            count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
+        let mut bytes = Vec::new();
+        for index in 0..count {
+            let text = self.get_text(&format!("{name}-{index}"))?;
+            bytes.extend(bytes_of_digits(&text).ok_or_else(|| malformed(&text))?);
+        }
+        Ok(bytes)
+    }
+
+    /// Gets a value as it stands in the store.
+    pub fn get_text(&mut self, name: &str) -> io::Result<String> {
+        let line = format!("cmd=get kvsname={} key={name}", self.store);
+        let answer = self.ask(&line, "get_result")?;
+        Ok(field(&answer, "value").ok_or_else(|| malformed(&answer))?.to_owned())
+    }
+
+    /// Waits until all processes have called it.
+    pub fn barrier(&mut self) -> io::Result<()> {
+        self.ask("cmd=barrier_in", "barrier_out").map(drop)
+    }
+
+    /// Says that this process has finished with MPI.
+    pub fn finalize(&mut self) -> io::Result<()> {
+        self.ask("cmd=finalize", "finalize_ack").map(drop)
+    }
+
+    /// Has the launcher end all processes.
+    pub fn abort(&mut self, code: i32) {
+        // Nobody answers, and where nobody listens there is nothing more to do.
+        let _ = self.socket.write_all(format!("cmd=abort exitcode={code}\n").as_bytes());
+    }
+
+    /// Sends a line and gives the answer, which must be of `kind` and say no error.
+    fn ask(&mut self, line: &str, kind: &str) -> io::Result<String> {
+        self.socket.write_all(format!("{line}\n").as_bytes())?;
+        let answer = self.line()?;
+        if field(&answer, "cmd") != Some(kind) {
+            return Err(malformed(&answer));
+        }
+        match field(&answer, "rc") {
+            None | Some("0") => Ok(answer),
+            Some(_) => Err(io::Error::other(format!("the launcher refused '{line}': '{answer}'"))),
+        }
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut bytes = [0; 4096];
+        loop {
+            if let Some(end) = self.arrived.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.arrived.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            if self.arrived.len() > LINE_BYTES_MAXIMUM {
+                return Err(malformed("a line without an end"));
+            }
+            match self.socket.read(&mut bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.arrived.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The value of a word `NAME=VALUE`.
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+fn bytes_of_digits(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    digits.chunks_exact(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
+}
+
+fn malformed(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the launcher said '{what}'"))
+}
+
+/// The node of each of `size` ranks from a process mapping, as `(vector,(0,2,4))`: blocks of first node, number of
+/// nodes, and ranks on each, again from the first block when they are used up. Nodes are numbered as they appear.
+pub fn nodes_of_mapping(text: &str, size: u32) -> Option<Vec<u32>> {
+    let blocks = text.trim().strip_prefix("(vector,")?.strip_suffix(')')?;
+    let numbers: Vec<u32> = blocks
+        .split(['(', ')', ','])
+        .filter(|piece| !piece.trim().is_empty())
+        .map(|piece| piece.trim().parse().ok())
+        .collect::<Option<_>>()?;
+    if numbers.is_empty() || !numbers.len().is_multiple_of(3) {
+        return None;
+    }
+    let mut found: Vec<u32> = Vec::new();
+    let mut nodes = Vec::with_capacity(size as usize);
+    while nodes.len() < size as usize {
+        let before = nodes.len();
+        for block in numbers.chunks_exact(3) {
+            for node in block[0]..block[0].checked_add(block[1])? {
+                for _ in 0..block[2] {
+                    if nodes.len() == size as usize {
+                        return Some(nodes);
+                    }
+                    let index = found.iter().position(|&known| known == node).unwrap_or_else(|| {
+                        found.push(node);
+                        found.len() - 1
+                    });
+                    nodes.push(index as u32);
+                }
+                if nodes.len() == size as usize {
+                    return Some(nodes);
+                }
+            }
+        }
+        if nodes.len() == before {
+            return None; // Blocks of nothing.
+        }
+    }
+    Some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn mappings_are_read() {
+        assert_eq!(nodes_of_mapping("(vector,(0,2,2))", 4), Some(vec![0, 0, 1, 1]));
+        assert_eq!(nodes_of_mapping("(vector,(0,2,1))", 5), Some(vec![0, 1, 0, 1, 0]));
+        assert_eq!(nodes_of_mapping("(vector,(0,1,3),(1,1,1))", 4), Some(vec![0, 0, 0, 1]));
+        assert_eq!(nodes_of_mapping("(vector,(5,1,1),(2,1,1))", 2), Some(vec![0, 1]));
+        for text in
+            ["", "(vector,)", "(vector,(0,1))", "(vector,(0,0,0))", "(matrix,(0,1,1))", "(vector,(0,x,1))"]
+        {
+            assert_eq!(nodes_of_mapping(text, 3), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn answers_are_taken_apart_and_refusals_told() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        far.write_all(
+            b"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=maxes kvsname_max=256 vallen_max=64 rc=0\n\
+              cmd=my_kvsname kvsname=kvs_1\ncmd=put_result rc=0\ncmd=put_result rc=0\ncmd=put_result rc=0 msg=success\n\
+              cmd=get_result rc=0 value=n1\ncmd=get_result rc=0 msg=success value=0aff\ncmd=get_result rc=-1 msg=no\n",
+        )
+        .unwrap();
+        let mut client = Client::new(OwnedFd::from(near)).unwrap();
+        client.put("key", &[7; 40]).unwrap(); // Two pieces, as a value has 64 bytes here.
+        assert_eq!(client.get("key").unwrap(), [10, 255]);
+        assert!(client.get("other").unwrap_err().to_string().contains("refused"));
+        drop(far);
+        assert!(client.barrier().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_mapping_is_read_or_refused(text in "[(),0-9vectr ]{0,40}", size in 1u32..50) {
+            let _ = nodes_of_mapping(&text, size);
+            if let Some(nodes) = nodes_of_mapping(&format!("(vector,{text})"), size) {
+                prop_assert_eq!(nodes.len(), size as usize);
+            }
+        }
+
+        #[test]
+        fn any_answer_is_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            far.write_all(&bytes).unwrap();
+            drop(far);
+            prop_assert!(Client::new(OwnedFd::from(near)).is_err());
+        }
+    }
+}
