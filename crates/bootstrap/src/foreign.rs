@@ -80,13 +80,17 @@ pub fn join(
     let socket =
         inherited(descriptor as i32).map_err(trouble("the descriptor in PMI_FD was closed on the way"))?;
     let mut client = Client::new(socket).map_err(trouble("it cannot be talked to"))?;
-    let mapping = client
-        .get_text("PMI_process_mapping")
-        .map_err(trouble("it does not say which ranks share a host"))?;
-    let of_rank = nodes_of_mapping(&mapping, size).ok_or_else(|| {
-        trouble("it does not say which ranks share a host")(io::Error::other(format!("'{mapping}'")))
-    })?;
+    let of_rank = match size {
+        1 => vec![0], // Some launchers have nothing to say of a single rank.
+        _ => nodes(&mut client, size).map_err(trouble("it does not say which ranks share a host"))?,
+    };
     meet(client, rank, of_rank, make_memory).map_err(trouble("its processes cannot find each other"))
+}
+
+/// The node of each rank, as the launcher says.
+fn nodes(client: &mut Client, size: u32) -> io::Result<Vec<u32>> {
+    let mapping = client.get_text("PMI_process_mapping")?;
+    nodes_of_mapping(&mapping, size).ok_or_else(|| io::Error::other(format!("'{mapping}'")))
 }
 
 /// The first rank of each node, by node.

@@ -10,6 +10,8 @@ use std::os::fd::OwnedFd;
 const LINE_BYTES_MAXIMUM: usize = 64 << 10;
 /// Room for values, where the launcher does not say it.
 const VALUE_BYTES: usize = 1024;
+/// Digits of a value at most: Slurm takes no line of more than 1,024 bytes.
+const DIGITS_MAXIMUM: usize = 720;
 
 /// The connection to a PMI-1 server.
 #[derive(Debug)]
@@ -51,7 +53,8 @@ impl Client {
     /// Puts bytes under a name. Others see it after the next barrier.
     pub fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         // Each byte is two digits, and the server counts a closing zero.
-        let pieces: Vec<&[u8]> = bytes.chunks((self.value_bytes - 2) / 2).collect();
+        let digits = (self.value_bytes - 2).min(DIGITS_MAXIMUM);
+        let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
         self.put_text(name, &format!("n{}", pieces.len()))?;
         for (index, piece) in pieces.into_iter().enumerate() {
             let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -53,6 +53,14 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// The hosts that `--host` would make of this list.
+///
+/// # Errors
+/// What is wrong, and with which word.
+pub fn host_names(list: &str) -> Result<Vec<String>, String> {
+    Ok(hosts::parse_list(list)?.into_iter().map(|host| host.name).collect())
+}
+
 /// The first line of `mpiexec --version`.
 pub fn version() -> String {
     format!(

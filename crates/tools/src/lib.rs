@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod doctor;
 pub mod info;
 pub mod prefix;
 pub mod probe;

@@ -161,6 +161,9 @@ pub fn compile(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The exit status of a scenario that cannot run here; a line of its output says why, after "skip: ".
+const SKIPPED: i32 = 77;
+
 /// Runs one instance of a row.
 pub fn run(
     places: &Places,
@@ -211,6 +214,12 @@ pub fn run(
         &places.scratch,
     )?;
 
+    if row.scenario.is_some() && outcome.code() == SKIPPED && outcome.leftovers.is_empty() {
+        let reason = outcome.stdout.lines().find_map(|line| line.strip_prefix("skip: "));
+        let reason = reason.unwrap_or("no reason was given").to_owned();
+        tally.add("programs", name, outcome.elapsed, Verdict::Skipped(reason));
+        return Ok(());
+    }
     let mut complaints = Vec::new();
     if outcome.timed_out {
         complaints.push(format!("did not end within {} s", row.limit_s));
