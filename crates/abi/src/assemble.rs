@@ -3,22 +3,26 @@
 use crate::errors;
 use parnass_bootstrap::Membership;
 use parnass_collectives::Overrides;
-use parnass_mpi::coll::{OVERRIDE_VARIABLE, Settings as CollectiveSettings};
-use parnass_mpi::pt2pt::protocol::{Capabilities, DIRECT_THRESHOLD_VARIABLE};
+use parnass_mpi::coll::Settings as CollectiveSettings;
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
-use parnass_transport_shm::{JobMemory, SharedMemory};
+use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+#[rustfmt::skip]
+mod tuning;
+
 /// The virtual NIC of local rank `rank` over the node's memory, or over memory of this process alone for a world of one.
-pub fn interface(job_memory: Option<OwnedFd>, rank: u32) -> io::Result<Interface> {
+pub fn interface(job_memory: Option<OwnedFd>, rank: u32, settings: &Tunables) -> io::Result<Interface> {
     let memory = match job_memory {
         Some(file) => JobMemory::open(file)?,
         None => JobMemory::private()?,
     };
-    let transport = SharedMemory::attach(memory, rank)?;
+    let options = Options { cross_memory: settings.switch(tunables::DIRECT) };
+    let transport = SharedMemory::attach_with(memory, rank, options)?;
     Interface::new(Box::new(transport)).map_err(|error| io::Error::other(format!("{error:?}")))
 }
 
@@ -33,41 +37,46 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
             "the ranks of this job are on several hosts, between which there is no transport yet".to_owned()
         );
     }
-    let direct_threshold = direct_threshold()?;
+    let tunables = tunables(membership.tunables.as_deref())?;
+    let overrides = overrides(&tunables)?;
     let job_memory = membership.job_memory.take();
-    let interface = interface(job_memory, membership.local_rank)
+    let interface = interface(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let settings = Settings {
         app_number: membership.app_number,
         universe_size: membership.size as i32,
         host_name: parnass_mpi::environment::machine_name(),
         thread_level,
-        capabilities: Capabilities::default(),
-        direct_threshold,
-        collectives: CollectiveSettings { overrides: overrides()?, cores: membership.local_cpus as u32 },
+        tuning: tuning::mpi(&tunables),
+        collectives: CollectiveSettings { overrides, cores: membership.local_cpus as u32 },
         launcher: Box::new(Launcher(membership)),
     };
     Ok(Process::new(interface, settings))
 }
 
-fn direct_threshold() -> Result<Option<u64>, String> {
-    match std::env::var(DIRECT_THRESHOLD_VARIABLE) {
-        Err(_) => Ok(None),
-        Ok(value) => value.parse().map(Some).map_err(|_| {
-            format!(
-                "{DIRECT_THRESHOLD_VARIABLE} is '{value}'; a number of bytes is needed, or unset the variable"
-            )
-        }),
-    }
+/// What the launcher has decided; without one, what the environment says.
+fn tunables(decided: Option<&[String]>) -> Result<Tunables, String> {
+    let variables: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name.starts_with(tunables::PREFIX))
+        .collect();
+    let variables = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let Some(words) = decided else {
+        let mut settings = Tunables::default();
+        settings.read_environment(variables)?;
+        return Ok(settings);
+    };
+    let settings = Tunables::from_words(words.iter().map(String::as_str))?;
+    settings.check_environment(variables)?;
+    Ok(settings)
 }
 
-fn overrides() -> Result<Overrides, String> {
-    match std::env::var(OVERRIDE_VARIABLE) {
-        Err(_) => Ok(Overrides::default()),
-        Ok(text) => {
-            Overrides::parse(&text).map_err(|reason| format!("{OVERRIDE_VARIABLE} is '{text}': {reason}"))
-        }
-    }
+fn overrides(settings: &Tunables) -> Result<Overrides, String> {
+    let text = settings.text(tunables::COLLECTIVE);
+    Overrides::parse(text).map_err(|reason| {
+        let row = &tunables::TABLE[tunables::COLLECTIVE];
+        format!("{} ({}) is '{text}': {reason}", row.name, row.variable)
+    })
 }
 
 /// The launcher as the process sees it.

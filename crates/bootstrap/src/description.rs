@@ -98,11 +98,13 @@ impl Nodes {
     }
 }
 
-/// The nodes and the key: what the launcher tells each rank about the job.
+/// What the launcher tells each rank about the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     pub nodes: Nodes,
     pub key: Key,
+    /// The tunables that do not have their defaults, as NAME=VALUE.
+    pub tunables: Vec<String>,
 }
 
 impl Description {
@@ -118,6 +120,10 @@ impl Description {
         for &node in &self.nodes.of_rank {
             encoder.u32(node);
         }
+        encoder.u32(self.tunables.len() as u32);
+        for tunable in &self.tunables {
+            encoder.bytes(tunable.as_bytes());
+        }
         encoder.finish()
     }
 
@@ -130,8 +136,9 @@ impl Description {
         let key = Key(decoder.raw(32)?.try_into().ok()?);
         let names = (0..decoder.count(4)?).map(|_| decoder.text()).collect::<Option<Vec<_>>>()?;
         let of_rank = (0..decoder.count(4)?).map(|_| decoder.u32()).collect::<Option<Vec<_>>>()?;
+        let tunables = (0..decoder.count(4)?).map(|_| decoder.text()).collect::<Option<Vec<_>>>()?;
         decoder.end()?;
-        Some(Description { nodes: Nodes::new(of_rank, names)?, key })
+        Some(Description { nodes: Nodes::new(of_rank, names)?, key, tunables })
     }
 
     /// An anonymous file with the description, to be handed to ranks.
@@ -211,7 +218,9 @@ mod tests {
         #[test]
         fn descriptions_survive(of_rank in prop::collection::vec(0u32..3, 1..40), key: [u8; 32]) {
             let names = ["a", "b.example", "c"].map(str::to_owned).to_vec();
-            let description = Description { nodes: Nodes::new(of_rank, names).unwrap(), key: Key(key) };
+            let tunables = (0..key[0] % 3).map(|number| format!("spins={number}")).collect();
+            let nodes = Nodes::new(of_rank, names).unwrap();
+            let description = Description { nodes, key: Key(key), tunables };
             let bytes = description.encode();
             prop_assert_eq!(Description::decode(&bytes), Some(description));
             for cut in 0..bytes.len() {

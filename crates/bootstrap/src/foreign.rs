@@ -161,7 +161,7 @@ fn meet(
             let names = stations.into_iter().map(|station| station.host).collect();
             let nodes = Nodes::new(of_rank, names)
                 .ok_or_else(|| io::Error::other("the launcher's process mapping makes no sense"))?;
-            let description = Description { nodes, key };
+            let description = Description { nodes, key, tunables: Vec::new() };
             let (_, local_size) = description.nodes.local(rank);
             let memory = make_memory(local_size)?;
             let members = admit(&socket, &address, &description, &memory, local_size - 1, app_number)?;
@@ -173,7 +173,7 @@ fn meet(
             (Local::Member(socket), (memory, description))
         }
     };
-    let (memory, Description { nodes, key }) = given;
+    let (memory, Description { nodes, key, .. }) = given;
     let (local_rank, local_size) = nodes.local(rank);
     let state = State { client, local, rounds: 0 };
     let foreign = Foreign { state: Mutex::new(state), rank, size, leaders };
@@ -188,6 +188,8 @@ fn meet(
         job_id: format!("pmi-{}", std::process::id()),
         local_cpus: available_processors(),
         bound: false,
+        // Each process reads its own environment.
+        tunables: None,
         key,
         launcher: crate::LauncherLink::foreign(foreign),
     })

@@ -62,6 +62,8 @@ pub struct Membership {
     pub local_cpus: usize,
     /// Whether each rank was bound to processors of its own.
     pub bound: bool,
+    /// The tunables that do not have their defaults, as the launcher has decided; `None` without one.
+    pub tunables: Option<Vec<String>>,
     key: Key,
     launcher: LauncherLink,
 }
@@ -107,6 +109,7 @@ impl Membership {
             job_id: format!("alone-{}", std::process::id()),
             local_cpus: available_processors(),
             bound: false,
+            tunables: None,
             key: Key::random(),
             launcher: LauncherLink::none(),
         }
@@ -153,6 +156,7 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
         job_id: address.name,
         local_cpus: welcome.local_cpus,
         bound: welcome.bound,
+        tunables: Some(description.tunables),
         key: description.key,
         launcher: link,
     })

@@ -27,7 +27,7 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The most that a rank may give to an exchange.
 pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.

@@ -34,6 +34,8 @@ pub struct Job {
     pub output: Option<PathBuf>,
     /// Where ranks may run.
     pub bind: Bind,
+    /// Values of tunables, as given.
+    pub tunables: Vec<(String, String)>,
     /// The hosts that are named on the command line or in a file; none where the batch system or nobody names any.
     pub hosts: Vec<Host>,
     /// Which ranks go to which host.
@@ -104,6 +106,7 @@ enum What {
     Timeout,
     Output,
     Bind,
+    Tunable,
     Hosts,
     HostFile,
     MapBy,
@@ -199,6 +202,12 @@ const OPTIONS: &[Opt] = &[
         values: &["share|none|core|thread"],
         what: What::Bind,
         help: "bind each rank to its share of the cores (the default)",
+    },
+    Opt {
+        names: &["tunable"],
+        values: &["NAME=VALUE"],
+        what: What::Tunable,
+        help: "choose a value (parnass info --tunables lists them)",
     },
     Opt {
         names: &["host", "hosts", "H"],
@@ -493,6 +502,12 @@ fn apply(
                 Some("thread" | "hwthread" | "cpu" | "pu") => Bind::Thread,
                 _ => return Err(format!("{option} is {text:?}; allowed are share, none, core and thread")),
             };
+        }
+        What::Tunable => {
+            let text = value();
+            let pair = text.to_str().and_then(|text| text.split_once('='));
+            let (name, value) = pair.ok_or_else(|| format!("{option} is {text:?}; it must be NAME=VALUE"))?;
+            job.tunables.push((name.to_owned(), value.to_owned()));
         }
         What::Hosts => {
             let text = value();

@@ -30,6 +30,7 @@ mod plan;
 mod program;
 mod ranks;
 mod report;
+mod tunables;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use crate::environment;
 use crate::guardian::Work;
 use crate::hosts::{self, Host};
 use crate::program::{self, Problem};
+use crate::tunables;
 
 /// Says how hosts are reached, where the command line does not.
 const STARTER_VARIABLE: &str = "PARNASS_STARTER";
@@ -44,8 +45,9 @@ pub fn work(mut job: Job, variable: impl Fn(&str) -> Option<String>) -> Result<W
         nodes = Nodes::new(of_rank, names).expect("every rank is on a host");
     }
     let programs = if node.is_some() { program::resolve(&job)? } else { Vec::new() };
+    let tunables = tunables::decide(&mut job).map_err(usage)?;
     let variables = job.parts.iter().map(environment::of_part).collect();
-    let description = Description { nodes, key: Key::random() };
+    let description = Description { nodes, key: Key::random(), tunables };
     let roster = Roster { description, node, below, way };
     Ok(Work { job, roster, programs, variables, terminals: [false; 2] })
 }

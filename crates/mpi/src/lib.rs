@@ -20,6 +20,8 @@ pub mod pt2pt;
 pub mod request;
 pub mod session;
 pub mod topology;
+#[rustfmt::skip]
+mod tuning;
 
 pub use comm::{Communicator, Plane};
 pub use datatype::{Buffer, Datatype};
@@ -33,3 +35,4 @@ pub use progress::Activity;
 pub use pt2pt::SendMode;
 pub use request::{Operation, Request, Status};
 pub use session::Session;
+pub use tuning::Tuning;

@@ -5,10 +5,11 @@ use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::progress::{Activities, Waiters};
 use crate::pt2pt::buffered::Buffers;
-use crate::pt2pt::protocol::{Capabilities, Table};
+use crate::pt2pt::protocol::Table;
 use crate::pt2pt::staging::StagingPool;
 use crate::request::Request;
 use crate::request::slots::Slots;
+use crate::tuning::Tuning;
 use parnass_portals::{Interface, PortalError, ProcessId};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -56,9 +57,7 @@ pub struct Settings {
     pub universe_size: i32,
     pub host_name: String,
     pub thread_level: ThreadLevel,
-    pub capabilities: Capabilities,
-    /// Overrides the measured threshold from which messages move directly, in bytes.
-    pub direct_threshold: Option<u64>,
+    pub tuning: Tuning,
     pub collectives: crate::coll::Settings,
     pub launcher: Box<dyn Launcher>,
 }
@@ -71,8 +70,7 @@ impl fmt::Debug for Settings {
             .field("universe_size", &self.universe_size)
             .field("host_name", &self.host_name)
             .field("thread_level", &self.thread_level)
-            .field("capabilities", &self.capabilities)
-            .field("direct_threshold", &self.direct_threshold)
+            .field("tuning", &self.tuning)
             .field("collectives", &self.collectives)
             .finish_non_exhaustive()
     }
@@ -129,7 +127,7 @@ impl fmt::Debug for Process {
 impl Process {
     /// A process on its NIC, with MPI_COMM_WORLD and MPI_COMM_SELF.
     pub fn new(nic: Interface, settings: Settings) -> Arc<Process> {
-        let protocols = Table::new(settings.capabilities, settings.direct_threshold);
+        let protocols = Table::new(settings.tuning.direct_threshold);
         let level = settings.thread_level;
         let context_ids = Arc::new(ContextIds::new(nic.me()));
         let process = Arc::new(Process {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use parnass_collectives::{ALGORITHMS, RULES};
 use parnass_mpi::implemented::{MISSING, PROCEDURES};
-use parnass_mpi::pt2pt::protocol::{Capabilities, DIRECT_THRESHOLD_VARIABLE, Table};
+use parnass_mpi::pt2pt::protocol::Table;
+use parnass_tunables::files::{self, Decision};
+use parnass_tunables::{self as tunables, COLLECTIVE, TABLE};
 use serde_json::{Value, json};
 
 use crate::prefix::Prefix;
@@ -14,38 +16,40 @@ use crate::probe;
 #[derive(Debug)]
 pub struct Facts {
     prefix: Option<Prefix>,
-    processors: Processors,
-    direct: Result<(), String>,
-    protocols: Table,
+    pub(crate) processors: Processors,
+    /// Whether the kernel lets ranks reach each other's memory.
+    pub(crate) direct: Result<(), String>,
+    pub(crate) protocols: Table,
+    pub(crate) decision: Decision,
 }
 
 #[derive(Debug)]
-struct Processors {
+pub(crate) struct Processors {
     online: usize,
     allowed: usize,
-    usable: usize,
+    pub(crate) usable: usize,
 }
 
 impl Facts {
     /// Looks at this machine.
-    pub fn gather() -> Facts {
+    ///
+    /// # Errors
+    /// A tunable that is chosen by a file or by the environment is wrong.
+    pub fn gather() -> Result<Facts, String> {
         let direct = probe::direct_copy();
-        let mut capabilities = Capabilities::default();
-        if direct.is_err() {
-            capabilities.direct_bytes = None;
-        }
-        let threshold = std::env::var(DIRECT_THRESHOLD_VARIABLE).ok().and_then(|text| text.parse().ok());
+        let decision = files::decide([], &files::environment())?;
         let allowed = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
-        Facts {
+        Ok(Facts {
             prefix: Prefix::of_this_program().ok(),
             processors: Processors {
-                online: online_processors().unwrap_or(allowed),
+                online: files::online_processors().map_or(allowed, |online| online as usize),
                 allowed,
                 usable: parnass_bootstrap::available_processors(),
             },
             direct,
-            protocols: Table::new(capabilities, threshold),
-        }
+            protocols: Table::new(decision.settings.number(tunables::DIRECT_THRESHOLD)),
+            decision,
+        })
     }
 
     /// For people.
@@ -82,15 +86,26 @@ impl Facts {
         match &self.direct {
             Ok(()) => row(out, "direct copy", "allowed (process_vm_readv)"),
             Err(reason) => {
-                row(out, "direct copy", &format!("not allowed: {reason}; long messages go in chunks"))
+                row(out, "direct copy", &format!("not allowed: {reason}; long messages go in pieces"))
             }
+        }
+        row(out, "measured values", &self.decision.tuned.to_string());
+        if let Some(config) = &self.decision.config {
+            row(out, "configuration", &config.display().to_string());
+        }
+        let changed = self.decision.settings.words();
+        if !changed.is_empty() {
+            row(out, "tunables", &changed.join(" "));
         }
 
         let _ = writeln!(out, "\nhow a message travels");
         for protocol in self.protocols.rows() {
             row(out, &limit(protocol.limit, "B"), &format!("{:<8} {}", protocol.name, protocol.meaning));
         }
-        let _ = writeln!(out, "  {DIRECT_THRESHOLD_VARIABLE}=BYTES moves the limit to direct transfer.");
+        let _ = writeln!(
+            out,
+            "  parnass info --protocols tells more, and why; parnass info --tunables what can be chosen."
+        );
 
         let _ = writeln!(out, "\nwhich algorithm a collective takes (the first line that fits)");
         for rule in RULES {
@@ -108,7 +123,7 @@ impl Facts {
         let _ = writeln!(
             out,
             "  {}=operation:algorithm,... chooses another, of these:",
-            parnass_mpi::coll::OVERRIDE_VARIABLE
+            TABLE[COLLECTIVE].variable
         );
         for (operation, names) in algorithms() {
             let _ = writeln!(out, "  {operation:<22} {}", names.join(" "));
@@ -150,6 +165,8 @@ impl Facts {
             "transports": ["shm"],
             "direct_copy": { "allowed": self.direct.is_ok(), "reason": self.direct.as_ref().err() },
             "protocols": protocols,
+            "tunables": crate::protocols::tunables_json(&self.decision.settings),
+            "measured_values": self.decision.tuned.to_string(),
             "collectives": rules,
         })
     }
@@ -160,7 +177,7 @@ pub fn missing() -> String {
     MISSING.iter().fold(String::new(), |text, name| text + name + "\n")
 }
 
-fn row(out: &mut String, name: &str, value: &str) {
+pub(crate) fn row(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "  {name:<16} {value}");
 }
 
@@ -170,7 +187,7 @@ fn build() -> String {
 }
 
 /// "up to 16 KiB", "up to 1023 B", "any".
-fn limit(limit: u64, unit: &str) -> String {
+pub(crate) fn limit(limit: u64, unit: &str) -> String {
     match limit {
         u64::MAX => "any size".to_owned(),
         limit if limit >= 1 << 20 && limit.is_multiple_of(1 << 20) => {
@@ -196,26 +213,17 @@ fn algorithms() -> Vec<(&'static str, Vec<&'static str>)> {
     found
 }
 
-/// From the list of ranges that the kernel keeps, as "0-3,8".
-fn online_processors() -> Option<usize> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(last.parse::<usize>().ok()? + 1 - first.parse::<usize>().ok()?)
-    };
-    list.trim().split(',').map(range).sum()
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn facts() -> Facts {
+    pub(crate) fn facts() -> Facts {
         Facts {
             prefix: Some(Prefix::at("/p")),
             processors: Processors { online: 4, allowed: 3, usable: 2 },
             direct: Err("Operation not permitted".into()),
-            protocols: Table::new(Capabilities { direct_bytes: None, ..Capabilities::default() }, None),
+            protocols: Table::new(1000),
+            decision: files::decide([], &[]).unwrap(),
         }
     }
 
@@ -233,7 +241,8 @@ mod tests {
     fn the_json_holds_the_tables() {
         let json = facts().json();
         assert_eq!(json["direct_copy"]["allowed"], false);
-        assert_eq!(json["protocols"][1]["up_to_bytes"], Value::Null);
+        assert_eq!(json["protocols"][1]["up_to_bytes"], 999);
+        assert_eq!(json["tunables"].as_array().unwrap().len(), TABLE.len());
         assert_eq!(json["collectives"].as_array().unwrap().len(), RULES.len());
         assert_eq!(json["missing"].as_array().unwrap().len(), MISSING.len());
     }

@@ -7,4 +7,6 @@ pub mod doctor;
 pub mod info;
 pub mod prefix;
 pub mod probe;
+pub mod protocols;
+pub mod tune;
 pub mod wrapper;

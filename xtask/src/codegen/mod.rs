@@ -6,6 +6,7 @@ mod header;
 mod performance;
 mod spec;
 mod stubs;
+mod tunables;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     files.insert("include/mpi.h".into(), header::c(&spec));
     files.insert("crates/mpi/src/implemented.rs".into(), stubs::implemented(root, &spec)?);
     exports::rust(&spec, &mut files)?;
+    tunables::generate(root, &mut files)?;
 
     if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {
         let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;

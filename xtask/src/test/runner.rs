@@ -49,6 +49,8 @@ pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) 
     let before = Residue::now();
 
     command.env(MARK, &mark).env("TMPDIR", &temporary).process_group(0);
+    // What the user of this machine has chosen is not what is tested.
+    command.env("PARNASS_CONFIG", "").env("PARNASS_TUNED", "");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("{:?}", command.get_program()))?;

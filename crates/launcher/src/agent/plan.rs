@@ -169,7 +169,7 @@ mod tests {
         };
         Plan {
             roster: Roster {
-                description: Description { nodes, key: Key::random() },
+                description: Description { nodes, key: Key::random(), tunables: vec!["direct=off".into()] },
                 node: Some(1),
                 below: vec![0],
                 way: Way {

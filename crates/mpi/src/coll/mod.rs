@@ -21,10 +21,6 @@ use parnass_base::Scratch;
 use parnass_portals::Board;
 use std::sync::Arc;
 
-/// Name of the variable of the environment that chooses algorithms, as [`Overrides::parse`] reads it. Every process of
-/// a job must see the same value.
-pub const OVERRIDE_VARIABLE: &str = "PARNASS_COLLECTIVE";
-
 /// What decides about algorithms beyond the call itself. The same at every process of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {

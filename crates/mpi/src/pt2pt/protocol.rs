@@ -18,50 +18,32 @@ pub struct Table {
     rows: [Row; 3],
 }
 
-/// What the network below can do, as far as it decides how a message travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
-    /// Longest message, in bytes, that fits into one record of a mailbox.
-    pub record_bytes: u64,
-    /// From this many bytes on one direct copy beats copying in and out of a buffer; `None` where data can never
-    /// move directly between user buffers.
-    pub direct_bytes: Option<u64>,
-}
-
-impl Default for Capabilities {
-    fn default() -> Self {
-        Capabilities { record_bytes: parnass_portals::RECORD_BYTES as u64, direct_bytes: Some(64 * 1024) }
-    }
-}
-
-/// Name of the variable of the environment that overrides the measured threshold to direct transfer, in bytes.
-pub const DIRECT_THRESHOLD_VARIABLE: &str = "PARNASS_DIRECT_THRESHOLD";
+/// Longest message, in bytes, that can be copied into shared memory as a whole.
+pub const COPIED_LIMIT: u64 = 64 << 10;
 
 impl Table {
-    /// The table for a network. `direct_threshold` overrides the measured one: messages of at least so many
-    /// bytes go directly.
-    pub fn new(capabilities: Capabilities, direct_threshold: Option<u64>) -> Table {
-        let direct = direct_threshold.or(capabilities.direct_bytes);
-        let chunk_limit = direct.map_or(u64::MAX, |bytes| bytes.saturating_sub(1));
+    /// The table in which messages of at least `direct_threshold` bytes are described, not copied.
+    pub fn new(direct_threshold: u64) -> Table {
+        let copied = direct_threshold.saturating_sub(1).min(COPIED_LIMIT);
         Table {
             rows: [
                 Row {
                     name: "record",
                     protocol: Protocol::Buffered,
-                    limit: capabilities.record_bytes.min(chunk_limit),
+                    limit: copied.min(parnass_portals::RECORD_BYTES as u64),
                     meaning: "copied into one record of the target's mailbox, and out of it",
                 },
                 Row {
                     name: "chunk",
                     protocol: Protocol::Buffered,
-                    limit: chunk_limit,
+                    limit: copied,
                     meaning: "copied into memory shared with the target, and out of it",
                 },
                 Row {
                     name: "direct",
                     protocol: Protocol::Direct,
                     limit: u64::MAX,
-                    meaning: "moved once, between the two user buffers",
+                    meaning: "moved once between the two user buffers, or in pieces through shared memory",
                 },
             ],
         }
@@ -92,9 +74,9 @@ mod tests {
 
     #[test]
     fn each_length_has_the_first_row_whose_limit_holds_it() {
-        for threshold in [None, Some(0), Some(1), Some(500), Some(1 << 20)] {
-            let table = Table::new(Capabilities::default(), threshold);
-            for bytes in [0, 1, 40, 41, 499, 500, 65535, 65536, 1 << 20, u64::MAX] {
+        for threshold in [0, 1, 500, 1 << 16, 1 << 20, u64::MAX] {
+            let table = Table::new(threshold);
+            for bytes in [0, 1, 40, 41, 499, 500, 65535, 65536, 65537, 1 << 20, u64::MAX] {
                 let expected = table.rows().iter().position(|row| bytes <= row.limit).unwrap();
                 assert_eq!(table.choose(bytes), expected, "{bytes} bytes, threshold {threshold:?}");
                 assert_eq!(table.protocol(bytes), table.rows()[expected].protocol);
@@ -103,8 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn never_direct_where_the_network_cannot() {
-        let table = Table::new(Capabilities { record_bytes: 64, direct_bytes: None }, None);
-        assert_eq!(table.protocol(u64::MAX), Protocol::Buffered);
+    fn what_does_not_fit_into_shared_memory_is_never_copied() {
+        let table = Table::new(u64::MAX);
+        assert_eq!(table.protocol(COPIED_LIMIT), Protocol::Buffered);
+        assert_eq!(table.protocol(COPIED_LIMIT + 1), Protocol::Direct);
     }
 }

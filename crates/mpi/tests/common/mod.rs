@@ -4,8 +4,7 @@
 use parnass_base::{Scratch, UserAddress};
 use parnass_mpi::datatype::{Buffer, Datatype};
 use parnass_mpi::process::NoLauncher;
-use parnass_mpi::pt2pt::protocol::Capabilities;
-use parnass_mpi::{Process, Settings, ThreadLevel};
+use parnass_mpi::{Process, Settings, ThreadLevel, Tuning};
 use parnass_portals::Interface;
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use std::any::Any;
@@ -51,8 +50,7 @@ fn settings(thread_level: ThreadLevel) -> Settings {
         universe_size: 1,
         host_name: "here".into(),
         thread_level,
-        capabilities: Capabilities::default(),
-        direct_threshold: None,
+        tuning: Tuning::default(),
         collectives: Default::default(),
         launcher: Box::new(NoLauncher),
     }
