@@ -13,6 +13,9 @@ use crate::prefix::Prefix;
 /// The name of this library in results.
 pub const OURS: &str = "parnass";
 
+/// The ending of the name of a library at its best.
+pub const BEST: &str = "-best";
+
 /// How long a compiler or a question may take.
 const SHORT: Duration = Duration::from_secs(60);
 /// How long an installation may take.
@@ -298,7 +301,7 @@ impl Library {
     /// The same library with the settings that suit it best, if there are such.
     pub fn at_its_best(&self) -> Option<Library> {
         Some(Library {
-            name: format!("{}-best", self.name),
+            name: format!("{}{BEST}", self.name),
             version: self.version.clone(),
             kind: self.kind,
             manner: self.kind.best_manner()?,

@@ -14,7 +14,7 @@ mod yardsticks;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -71,7 +71,8 @@ pub struct Options {
 fn named_prefix(text: &str) -> Result<(String, PathBuf), String> {
     let (name, prefix) = text.split_once('=').ok_or("NAME=PREFIX is needed, as mpich=/opt/mpich")?;
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    if name.is_empty() || !name.chars().all(plain) || [OURS, MACHINE].contains(&name) {
+    let reserved = [OURS, MACHINE].contains(&name) || name.ends_with(libraries::BEST);
+    if name.is_empty() || !name.chars().all(plain) || reserved {
         return Err(format!("`{name}` cannot name a peer"));
     }
     Ok((name.to_owned(), prefix.into()))
@@ -104,6 +105,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     if selected.is_empty() {
         bail!("no yardstick is called so; parnass bench --list names them");
     }
+    let start = Instant::now();
     let report = if let Some(file) = &options.show {
         Report::read(file)?
     } else {
@@ -136,7 +138,7 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     }
     println!("\nreport: {}", page.display());
     if options.show.is_none() {
-        println!("values: {}", values.display());
+        println!("values: {}\nin {:.0} s", values.display(), start.elapsed().as_secs_f64());
     }
     Ok(!report.missing.iter().any(|missing| missing.library == OURS))
 }

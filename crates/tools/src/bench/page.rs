@@ -2,15 +2,22 @@
 
 use std::fmt::Write as _;
 
-use super::libraries::OURS;
+use super::libraries::{BEST, OURS};
 use super::results::{MACHINE, Report, Row, number, size};
 use super::svg::{Group, Series, Value, bars, escaped, lines};
 use super::yardsticks::{Form, Plot, SECTIONS, Section, measure};
 
 /// The colour of ours.
 const OUR_COLOUR: &str = "#d9480f";
-/// The colours of the others, in their order.
-const COLOURS: [&str; 7] = ["#1c7ed6", "#2f9e44", "#7048e8", "#0b7285", "#a61e4d", "#5c940d", "#5f3dc4"];
+/// The colours of the others, in their order; and a lighter one of each for the same library at its best.
+const COLOURS: [(&str, &str); 6] = [
+    ("#1971c2", "#74c0fc"),
+    ("#2f9e44", "#8ce99a"),
+    ("#7048e8", "#b197fc"),
+    ("#a61e4d", "#faa2c1"),
+    ("#0b7285", "#66d9e8"),
+    ("#846358", "#c9ada7"),
+];
 /// The colours of floors.
 const FLOORS: [&str; 3] = ["#868e96", "#adb5bd", "#495057"];
 
@@ -62,9 +69,12 @@ fn colour(report: &Report, library: &str) -> String {
     if library == OURS {
         return OUR_COLOUR.to_owned();
     }
-    let mut peers = report.libraries.iter().filter(|peer| peer.name != OURS);
-    let index = peers.position(|peer| peer.name == library).unwrap_or(0);
-    COLOURS[index % COLOURS.len()].to_owned()
+    let plain = library.strip_suffix(BEST).unwrap_or(library);
+    let is_best = plain != library;
+    let mut peers = report.libraries.iter().filter(|peer| peer.name != OURS && !peer.name.ends_with(BEST));
+    let index = peers.position(|peer| peer.name == plain).unwrap_or(0);
+    let (dark, light) = COLOURS[index % COLOURS.len()];
+    (if is_best { light } else { dark }).to_owned()
 }
 
 fn participants(report: &Report) -> String {

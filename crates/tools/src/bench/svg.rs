@@ -51,7 +51,7 @@ fn place(bytes: u64) -> f64 {
 
 /// Lines over the size of the message; both axes are logarithmic.
 pub fn lines(unit: &str, series: &[Series]) -> String {
-    let (left, right, top, bottom, height) = (70.0, 10.0, 10.0, 40.0, 380.0);
+    let (left, right, top, bottom, height) = (70.0, 30.0, 10.0, 40.0, 380.0);
     let points = || series.iter().flat_map(|series| &series.points);
     let drawn = || points().filter(|(_, value)| value.low > 0.0);
     let range = |values: &mut dyn Iterator<Item = f64>| {
@@ -112,6 +112,17 @@ pub fn lines(unit: &str, series: &[Series]) -> String {
             .filter(|(_, value)| value.median > 0.0)
             .map(|(bytes, value)| format!("{:.1},{:.1}", x(*bytes), y(value.median)))
             .collect();
+        if let (true, [(_, only)]) = (series.floor, &series.points[..]) {
+            // What has no size is a floor under all of them.
+            let at = y(only.median);
+            let _ = writeln!(
+                out,
+                "<line x1='{left}' x2='{}' y1='{at:.1}' y2='{at:.1}' stroke='{colour}' stroke-width='2' stroke-dasharray='5 4'>{}</line>",
+                WIDTH - right,
+                hint(&series.name, only, unit)
+            );
+            continue;
+        }
         let broken = if series.floor { " stroke-dasharray='5 4'" } else { "" };
         let _ = writeln!(
             out,
@@ -152,7 +163,10 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 
 /// Bars to the right, in groups. Where values differ by more than a factor of 30 the length is logarithmic.
 pub fn bars(unit: &str, groups: &[Group]) -> String {
-    let (left, right, thick, gap) = (250.0, 110.0, 14.0, 10.0);
+    let (right, thick, gap) = (90.0, 14.0, 10.0);
+    // Room for the longest label, by the width of a letter in general.
+    let longest = groups.iter().map(|group| group.label.chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * 6.4 + 20.0).clamp(100.0, 400.0);
     let values = || groups.iter().flat_map(|group| &group.bars).map(|(_, _, value)| value.median);
     let greatest = values().fold(0.0, f64::max);
     let least = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
@@ -238,6 +252,16 @@ mod tests {
         assert!((plain[1] / plain[0] - 4.0).abs() < 0.01, "{plain:?}");
         let far = width(&[0.0, 1.0, 10_000.0]);
         assert!(far[0] == 0.0 && far[1] > 0.0 && far[2] > far[1] && far[2] < 20.0 * far[1], "{far:?}");
+    }
+
+    #[test]
+    fn a_floor_without_sizes_lies_under_all_of_them() {
+        let series =
+            |name: &str, floor, points| Series { name: name.into(), colour: "red".into(), floor, points };
+        let values = series("a", false, vec![(8, value(2.0)), (64, value(4.0))]);
+        let svg = lines("us", &[series("floor", true, vec![(8, value(1.0))]), values]);
+        let floor = svg.lines().find(|line| line.contains("floor: ")).unwrap();
+        assert!(floor.starts_with("<line x1='70' x2='690'"), "{svg}");
     }
 
     #[test]

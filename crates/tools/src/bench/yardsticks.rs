@@ -119,10 +119,10 @@ pub const MEASURES: &[Measure] = &[
     less("match-unexpected", "half round trip, 10,000 unexpected messages queued"),
     less("match-unexpected-any-source", "half round trip from any source, 10,000 unexpected"),
     less("flood-10000-queue", "to queue one of 10,000 unexpected messages"),
-    less("flood-10000-drain", "to receive one of them, last first"),
+    less("flood-10000-drain", "to receive one of 10,000 unexpected messages, last first"),
     less("flood-10000-memory", "the receiver's memory for 10,000 unexpected messages"),
     less("flood-100000-queue", "to queue one of 100,000 unexpected messages"),
-    less("flood-100000-drain", "to receive one of them, last first, of 100,000"),
+    less("flood-100000-drain", "to receive one of 100,000 unexpected messages, last first"),
     less("flood-100000-memory", "the receiver's memory for 100,000 unexpected messages"),
     less("by-hand-vector", "half round trip packed by hand: blocks with gaps"),
     less("by-hand-column", "half round trip packed by hand: matrix column"),
@@ -252,7 +252,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "More ranks than cores",
-        note: "Nothing is bound here. A library that waits by spinning takes the cores from those who have work.",
+        note: "Ranks are bound only where there is a core for each. A library that waits by spinning takes the cores from those who have work.",
         plots: &[
             bars("Two exchange 8 B while 62 wait", &["half-round-trip-among-62-waiting"]),
             bars("One computes while 63 wait", &["slow-down-by-63-waiting", "cores-used-by-63-waiting"]),
