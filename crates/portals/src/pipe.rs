@@ -25,8 +25,10 @@ use std::sync::Mutex;
 pub const PIPE_LEAST: usize = 16 << 10;
 /// Pipes to one target at a time, of those that a match asks for.
 const PIPES: usize = 2;
-/// Looks at the other side's gauge before the pipe is left for something else.
+/// Looks at the other side's gauge before the pipe is left for something else, and before the other side is rung in case
+/// it sleeps: a ring waits for all stores before it, which costs more than a step of the pipe.
 const LOOKS: u32 = 300;
+const LOOKS_UNRUNG: u32 = 50;
 
 /// The pipes that a process works at.
 #[derive(Debug, Default)]
@@ -174,7 +176,7 @@ impl Core {
         let gauge = self.gauge(pipe);
         let (room, unit) = (self.pipe_room(target, length), unit(length));
         let before = outgoing.filled;
-        let mut looks = 0;
+        let (mut looks, mut rung) = (0, before);
         while outgoing.filled < length {
             let filled = outgoing.filled;
             // Acquire pairs with the release in `drain_pipe`: what was there has been read.
@@ -184,6 +186,10 @@ impl Core {
                     break;
                 }
                 looks += 1;
+                if looks == LOOKS_UNRUNG {
+                    rung = filled;
+                    self.transport.ring(target);
+                }
                 std::hint::spin_loop();
                 continue;
             }
@@ -194,6 +200,8 @@ impl Core {
             outgoing.filled += bytes;
             // Release pairs with the acquire in `drain_pipe`.
             gauge.filled.store(outgoing.filled, Ordering::Release);
+        }
+        if outgoing.filled != rung {
             self.transport.ring(target);
         }
         if outgoing.filled != before && !self.waits(target) {
@@ -297,7 +305,13 @@ impl Core {
         let gauge = self.gauge(pipe);
         let (room, unit) = (self.pipe_room(source, length), unit(length));
         let before = incoming.drained;
-        let mut looks = 0;
+        let (mut looks, mut rung) = (0, before);
+        let ring = || {
+            self.transport.ring(source);
+            if !self.waits(source) {
+                self.transport.ring_helper(source);
+            }
+        };
         while incoming.drained < length {
             let drained = incoming.drained;
             // Acquire pairs with the release in `fill_pipe`.
@@ -307,6 +321,10 @@ impl Core {
                     break;
                 }
                 looks += 1;
+                if looks == LOOKS_UNRUNG && room < length {
+                    rung = drained;
+                    ring();
+                }
                 std::hint::spin_loop();
                 continue;
             }
@@ -324,11 +342,10 @@ impl Core {
             if room < length {
                 // Release pairs with the acquire in `fill_pipe`.
                 gauge.drained.store(incoming.drained, Ordering::Release);
-                self.transport.ring(source);
-                if !self.waits(source) {
-                    self.transport.ring_helper(source);
-                }
             }
+        }
+        if room < length && incoming.drained != rung {
+            ring();
         }
         incoming.drained != before
     }
