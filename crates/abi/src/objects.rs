@@ -39,7 +39,14 @@ macro_rules! class {
     };
 }
 
-class!(Request, 0, MPI_REQUEST_NULL, 1, MPI_ERR_REQUEST, "request", named = false);
+/// The handle of [`Request::sent`]: no program can name it as a constant, but many requests may have it at once.
+pub const SENT: usize = MPI_REQUEST_NULL + 1;
+
+class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = false, {
+    fn predefined() -> Vec<Option<Arc<Request>>> {
+        vec![None, Some(Request::sent())]
+    }
+});
 class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);
 class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true, {
     fn predefined() -> Vec<Option<Arc<Datatype>>> {

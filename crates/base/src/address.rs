@@ -92,6 +92,40 @@ impl UserAddress {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr(), bytes.len()) }
     }
 
+    /// The eight bytes at this address.
+    #[inline(always)]
+    pub fn read_word(self) -> u64 {
+        // SAFETY: as for `write`.
+        unsafe { self.as_ptr().cast::<u64>().read_unaligned() }
+    }
+
+    /// Writes eight bytes at this address.
+    #[inline(always)]
+    pub fn write_word(self, word: u64) {
+        // SAFETY: as for `write`.
+        unsafe { self.as_ptr().cast::<u64>().write_unaligned(word) }
+    }
+
+    /// The first `length` bytes, fewer than eight, of a word that starts at this address; the others are 0.
+    #[inline]
+    pub fn read_part(self, length: usize) -> u64 {
+        let mut bytes = [0; 8];
+        for (index, byte) in bytes.iter_mut().enumerate().take(length) {
+            // SAFETY: as for `write`.
+            *byte = unsafe { self.offset(index as i64).as_ptr().read() };
+        }
+        u64::from_ne_bytes(bytes)
+    }
+
+    /// Writes the first `length` bytes, fewer than eight, of a word to this address.
+    #[inline]
+    pub fn write_part(self, word: u64, length: usize) {
+        for (index, byte) in word.to_ne_bytes().into_iter().enumerate().take(length) {
+            // SAFETY: as for `write`.
+            unsafe { self.offset(index as i64).as_ptr().write(byte) };
+        }
+    }
+
     /// Copies `bytes.len()` bytes from this address.
     #[inline]
     pub fn read(self, bytes: &mut [u8]) {

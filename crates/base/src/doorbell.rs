@@ -2,11 +2,18 @@
 //! sleeps.
 //!
 //! A sleeper announces itself, looks once more, and sleeps on the count of rings. Whoever changes something
-//! rings afterwards; the ring costs a fence and a load unless somebody has announced himself. The two fences
-//! forbid that the sleeper misses the change *and* the ringer misses the sleeper.
+//! rings afterwards. Two fences, one between announcing and looking, one between changing and ringing, forbid that the
+//! sleeper misses the change *and* the ringer misses the sleeper.
+//!
+//! The ringer's fence would make every sender wait until its message has left the processor. So a sleeper can execute
+//! it on behalf of the ringers ([`crate::barrier`]); then [`Doorbell::ring_lightly`] costs a load. Where sleeping is
+//! the rule, or ringers cannot be forced, the bell demands fences ([`Doorbell::demand_fences`]), and they make their own.
 
 use crate::atomics::{AtomicU32, Ordering, fence};
 use std::time::Duration;
+
+/// In [`Doorbell::sleepers`]: who rings makes a fence first.
+const FENCES: u32 = 1 << 31;
 
 /// The bell. Zeroed memory is a bell that nobody listens to.
 #[derive(Debug)]
@@ -37,9 +44,9 @@ impl Doorbell {
     /// Tells sleepers that something has changed. The change must have been made before, by this thread.
     #[inline(always)]
     pub fn ring(&self) {
-        // Pairs with the fence in `sleep`.
+        // Pairs with the barrier in `sleep`.
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
+        if self.has_sleepers() {
             self.ring_always();
         }
     }
@@ -47,9 +54,29 @@ impl Doorbell {
     /// As [`Doorbell::ring`], where the caller has just made the fence itself, or will ring once more after one.
     #[inline(always)]
     pub fn ring_unfenced(&self) {
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
+        if self.has_sleepers() {
             self.ring_always();
         }
+    }
+
+    /// As [`Doorbell::ring`], for ringers whom sleepers can force to make a fence.
+    #[inline(always)]
+    pub fn ring_lightly(&self) {
+        // The change and this load may pass each other: then the sleeper's barrier comes after the change, and he sees it.
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
+            self.ring_fully();
+        }
+    }
+
+    #[cold]
+    fn ring_fully(&self) {
+        self.ring();
+    }
+
+    /// From now on who rings lightly makes a fence too. The caller lets a barrier follow that reaches all of them;
+    /// then sleepers need only fences of their own.
+    pub fn demand_fences(&self) {
+        self.sleepers.fetch_or(FENCES, Ordering::Relaxed);
     }
 
     /// Tells sleepers, and also those who took [`Doorbell::rings`] and do not sleep yet.
@@ -62,15 +89,27 @@ impl Doorbell {
     /// Whether somebody has announced that he sleeps or is about to.
     #[inline]
     pub fn has_sleepers(&self) -> bool {
-        self.sleepers.load(Ordering::Relaxed) != 0
+        self.sleepers.load(Ordering::Relaxed) & !FENCES != 0
     }
 
     /// Sleeps until the bell has been rung since `rings` was taken, unless `changed` already says that there is
-    /// something, or until `limit` has passed. May return early.
+    /// something, or until `limit` has passed. May return early. For a bell that is rung with fences.
     pub fn sleep(&self, rings: u32, limit: Option<Duration>, changed: impl FnOnce() -> bool) {
+        self.sleep_behind(rings, limit, own_fence, changed);
+    }
+
+    /// As [`Doorbell::sleep`]. `barrier` is a fence, in this thread and, where
+    /// somebody rings lightly and no fences are demanded, in all those.
+    pub fn sleep_behind(
+        &self,
+        rings: u32,
+        limit: Option<Duration>,
+        barrier: impl FnOnce(),
+        changed: impl FnOnce() -> bool,
+    ) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `ring`.
-        fence(Ordering::SeqCst);
+        barrier();
         if !changed() {
             wait(&self.rings, rings, limit);
         }
@@ -97,6 +136,12 @@ fn wait(word: &AtomicU32, seen: u32, _limit: Option<Duration>) {
 
 #[cfg(loom)]
 fn wake(_word: &AtomicU32) {}
+
+/// The barrier of a sleeper whose ringers make fences.
+#[inline(always)]
+pub fn own_fence() {
+    fence(Ordering::SeqCst);
+}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -178,6 +223,67 @@ mod models {
             for ringer in ringers {
                 ringer.join().unwrap();
             }
+        });
+    }
+
+    /// A light ringer, and a sleeper whose barrier makes the ringer execute a fence, at whatever point of its way it is:
+    /// the barrier returns when it has.
+    #[test]
+    fn a_light_ring_is_not_slept_through() {
+        for point in 0..3 {
+            loom::model(move || {
+                let shared = Arc::new((Doorbell::default(), AtomicU32::new(0), AtomicU32::new(0)));
+                let other = shared.clone();
+                let ringer = loom::thread::spawn(move || {
+                    let interrupt = |here: u32| {
+                        if here == point {
+                            while other.2.load(Ordering::Acquire) != 1 {
+                                loom::thread::yield_now();
+                            }
+                            fence(Ordering::SeqCst);
+                            other.2.store(2, Ordering::Release);
+                        }
+                    };
+                    interrupt(0);
+                    other.1.store(1, Ordering::Release);
+                    interrupt(1);
+                    other.0.ring_lightly();
+                    interrupt(2);
+                });
+                let rings = shared.0.rings();
+                let barrier = || {
+                    shared.2.store(1, Ordering::Release);
+                    while shared.2.load(Ordering::Acquire) != 2 {
+                        loom::thread::yield_now();
+                    }
+                    fence(Ordering::SeqCst);
+                };
+                shared.0.sleep_behind(rings, None, barrier, || shared.1.load(Ordering::Acquire) == 1);
+                ringer.join().unwrap();
+                assert_eq!(shared.1.load(Ordering::Acquire), 1);
+            });
+        }
+    }
+
+    /// A light ringer and a sleeper that relies on fences, which it has demanded by a barrier before.
+    #[test]
+    fn demanded_fences_are_made() {
+        loom::model(|| {
+            let shared = Arc::new((Doorbell::default(), AtomicU32::new(0)));
+            shared.0.demand_fences();
+            let other = shared.clone();
+            let ringer = loom::thread::spawn(move || {
+                other.1.store(1, Ordering::Release);
+                other.0.ring_lightly();
+            });
+            loop {
+                let rings = shared.0.rings();
+                if shared.1.load(Ordering::Acquire) == 1 {
+                    break;
+                }
+                shared.0.sleep(rings, None, || shared.1.load(Ordering::Acquire) == 1);
+            }
+            ringer.join().unwrap();
         });
     }
 }

@@ -1,17 +1,38 @@
-//! A mailbox lane: a ring of one-cache-line messages with many producers and one consumer at a time.
+//! A mailbox lane: a ring of messages of one cache line and more, with many producers and one consumer at a time.
 //!
 //! ```text
 //! control   line 0: tail (producers)       line 1: head (consumer)
-//! slot      word 0: sequence (low 32 bits, position + 1) | tag (high 32 bits)     words 1..7: the message
+//! slot      word 0: sequence (24 bits, position + 1) | slots that follow (8 bits) | tag (32 bits)     words 1..7: the message
+//! further   word 0: sequence (24 bits, position + 1) | 0                                              words 1..7: its bytes
 //! ```
-//! A producer claims a position by moving the tail, fills the slot, and commits it by writing word 0 last. With
+//! A producer claims positions by moving the tail, fills the slots, and commits each by writing its word 0 last. With
 //! one producer the tail stays in its cache; the consumer polls nothing but the next slot. Slots are given back
 //! by moving the head, which producers read only when the ring looks full.
+//!
+//! Word 0 of every slot is its sequence, also where a long message goes on: so no byte of a message is ever taken for a
+//! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
-use crate::atomics::{AtomicU64, Ordering};
+use crate::address::UserAddress;
+use crate::atomics::{AtomicU64, Ordering, spin_loop};
+use std::ops::Deref;
 
-/// Words of a message besides its tag.
+/// Words of a slot besides word 0.
 pub const WORDS: usize = 7;
+/// Words before the bytes of a message, see [`Lane::push_bytes`].
+pub const HEAD: usize = 2;
+/// Bytes that fit behind them in the first slot.
+pub const FIRST_BYTES: usize = (WORDS - HEAD) * 8;
+/// Bytes of a slot.
+const SLOT_BYTES: usize = WORDS * 8;
+/// Slots that a message can have after its first.
+pub const MOST_FURTHER: usize = 255;
+/// Looks at a slot that its producer is just filling. Afterwards the whole message counts as not there yet: the
+/// producer may have lost its processor.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
+
+const SEQUENCE: u64 = (1 << 24) - 1;
+const FURTHER_SHIFT: u32 = 24;
+const TAG_SHIFT: u32 = 32;
 
 /// A message: 32 bits of tag and seven words, all opaque here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +41,93 @@ pub struct Message {
     pub tag: u32,
     /// Opaque.
     pub words: [u64; WORDS],
+}
+
+/// A message that lies in its lane, with the slots that follow its first.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    message: Message,
+    /// How many slots follow, from `first` on in `lane`.
+    further: usize,
+    first: u64,
+    lane: Option<Lane<'a>>,
+}
+
+impl Deref for Arrived<'_> {
+    type Target = Message;
+
+    #[inline(always)]
+    fn deref(&self) -> &Message {
+        &self.message
+    }
+}
+
+impl Arrived<'_> {
+    /// A message of one slot, or one that came another way.
+    #[inline(always)]
+    pub fn short(message: Message) -> Self {
+        Arrived { message, further: 0, first: 0, lane: None }
+    }
+
+    /// How many slots it has after its first.
+    #[inline(always)]
+    pub fn further(&self) -> usize {
+        self.further
+    }
+
+    /// Copies the first `length` of its bytes to `target`; they start at word `skip`. `false`: its producer has not
+    /// written all of it yet, and what lies at `target` is undefined.
+    ///
+    /// # Panics
+    /// If the message has fewer bytes.
+    #[inline]
+    pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
+        let here = length.min((WORDS - skip) * 8);
+        write_words(&self.words[skip..], target, here);
+        let (Some(lane), 1..) = (self.lane, self.further) else {
+            assert!(here == length, "{length} bytes of a message of one slot");
+            return true;
+        };
+        let mut done = here;
+        for position in self.first..self.first + self.further as u64 {
+            if done >= length {
+                break;
+            }
+            if !lane.awaits(position) {
+                return false;
+            }
+            let cells = &lane.slot(position).words;
+            let words: [u64; WORDS] = std::array::from_fn(|index| cells[1 + index].load(Ordering::Relaxed));
+            let (at, left) = (target.offset(done as i64), length - done);
+            if left >= SLOT_BYTES {
+                for (index, word) in words.into_iter().enumerate() {
+                    at.offset(index as i64 * 8).write_word(word);
+                }
+                done += SLOT_BYTES;
+            } else {
+                write_words(&words, at, left);
+                done = length;
+            }
+        }
+        assert!(done == length, "{length} bytes of a message of {done}");
+        // Nobody gets the slots back before they are written: a message may be received in part.
+        lane.awaits(self.first + self.further as u64 - 1)
+    }
+}
+
+/// Writes the first `length` bytes of `words`.
+#[inline(always)]
+pub fn write_words(words: &[u64], target: UserAddress, length: usize) {
+    if length == 8 {
+        return target.write_word(words[0]);
+    }
+    let whole = length / 8;
+    for (index, word) in words.iter().enumerate().take(whole) {
+        target.offset(index as i64 * 8).write_word(*word);
+    }
+    if !length.is_multiple_of(8) {
+        target.offset(whole as i64 * 8).write_part(words[whole], length % 8);
+    }
 }
 
 /// Head and tail, each on its own cache line. Zeroed memory is an empty lane.
@@ -70,6 +178,60 @@ impl Default for Slot {
     }
 }
 
+impl Slot {
+    /// Writes `length` bytes behind the first `skip` words of the message.
+    #[inline(always)]
+    fn fill(&self, skip: usize, source: UserAddress, length: usize) {
+        let whole = length / 8;
+        let cells = &self.words[1 + skip..];
+        for (index, cell) in cells.iter().enumerate().take(whole) {
+            cell.store(source.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
+        }
+        if !length.is_multiple_of(8) {
+            let word = source.offset(whole as i64 * 8).read_part(length % 8);
+            cells[whole].store(word, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn commit(&self, position: u64, further: usize, tag: u32) {
+        let sequence = (position + 1) & SEQUENCE;
+        let word = u64::from(tag) << TAG_SHIFT | (further as u64) << FURTHER_SHIFT | sequence;
+        // Release pairs with the acquire in `peek`.
+        self.words[0].store(word, Ordering::Release);
+    }
+}
+
+/// How many slots a message of [`HEAD`] words and `bytes` bytes has after its first.
+#[inline(always)]
+pub fn further(bytes: usize) -> usize {
+    if bytes <= FIRST_BYTES { 0 } else { (bytes - FIRST_BYTES).div_ceil(SLOT_BYTES) }
+}
+
+/// How many of `bytes` bytes are in the last slot.
+#[inline(always)]
+pub fn last_bytes(bytes: usize) -> usize {
+    if bytes <= FIRST_BYTES { bytes } else { (bytes - FIRST_BYTES - 1) % SLOT_BYTES + 1 }
+}
+
+/// The bytes of a message with so many slots after its first, and so many bytes in the last.
+#[inline(always)]
+pub fn bytes(further: usize, last: usize) -> usize {
+    if further == 0 { last } else { FIRST_BYTES + (further - 1) * SLOT_BYTES + last }
+}
+
+/// What a sender brings along.
+#[derive(Clone, Copy, Debug)]
+pub struct Producer<'a> {
+    /// Its memory of the head, shared by the threads of a process.
+    pub known_head: &'a std::sync::atomic::AtomicU64,
+    /// Whether nobody else, in no thread and no process, sends on this lane: then nothing is read and modified at once.
+    pub alone: bool,
+    /// Whether the first slot of a message is committed before the others are filled, so that the consumer reads while
+    /// this producer writes. Not where the two may share a processor: who loses it half-way leaves the other waiting.
+    pub overlaps: bool,
+}
+
 /// Views of a lane's parts, whoever keeps them. The number of slots is a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<'a> {
@@ -94,43 +256,99 @@ impl<'a> Lane<'a> {
     }
 
     /// Sends `words` (at most seven; the rest of the slot keeps old content) unless the ring is full.
-    /// `known_head` is this producer's memory of the head, shared by the threads of a process.
     #[inline(always)]
-    pub fn push(&self, known_head: &std::sync::atomic::AtomicU64, tag: u32, words: &[u64]) -> bool {
+    pub fn push(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
+        let Some(position) = self.claim(producer, 1) else { return false };
+        let slot = self.slot(position);
+        for (cell, word) in slot.words[1..].iter().zip(words) {
+            cell.store(*word, Ordering::Relaxed);
+        }
+        slot.commit(position, 0, tag);
+        true
+    }
+
+    /// Sends two words and behind them `length` bytes from `source`, unless the ring is full. [`further`] of `length` must
+    /// not be more than [`MOST_FURTHER`], and less than the ring has slots.
+    #[inline(always)]
+    pub fn push_bytes(
+        &self,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> bool {
+        let further = further(length);
+        debug_assert!(further <= MOST_FURTHER && further < self.slots.len());
+        let Some(first) = self.claim(producer, 1 + further as u64) else { return false };
+        let slot = self.slot(first);
+        for (cell, word) in slot.words[1..].iter().zip(head) {
+            cell.store(word, Ordering::Relaxed);
+        }
+        if length == 8 {
+            slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
+            slot.commit(first, 0, tag);
+            return true;
+        }
+        let here = length.min(FIRST_BYTES);
+        slot.fill(HEAD, source, here);
+        if producer.overlaps {
+            slot.commit(first, further, tag);
+        }
+        let mut done = here;
+        for position in first + 1..=first + further as u64 {
+            let slot = self.slot(position);
+            let (at, left) = (source.offset(done as i64), length - done);
+            if left >= SLOT_BYTES {
+                for (index, cell) in slot.words[1..].iter().enumerate() {
+                    cell.store(at.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
+                }
+            } else {
+                slot.fill(0, at, left);
+            }
+            slot.commit(position, 0, 0);
+            done += SLOT_BYTES;
+        }
+        if !producer.overlaps {
+            slot.commit(first, further, tag);
+        }
+        true
+    }
+
+    /// Claims `count` positions in a row; the first of them.
+    #[inline(always)]
+    fn claim(&self, producer: Producer<'_>, count: u64) -> Option<u64> {
+        let room = self.slots.len() as u64;
         let mut tail = self.control.tail.load(Ordering::Relaxed);
         loop {
             // Acquire pairs with the store of another thread of this process below.
-            if tail.wrapping_sub(known_head.load(Ordering::Acquire)) >= self.slots.len() as u64 {
+            if tail.wrapping_sub(producer.known_head.load(Ordering::Acquire)).saturating_add(count) > room {
                 // Acquire pairs with the release in `advance`: the consumer has read what we will overwrite.
                 let head = self.control.head.load(Ordering::Acquire);
-                known_head.store(head, Ordering::Release);
-                if tail.wrapping_sub(head) >= self.slots.len() as u64 {
+                producer.known_head.store(head, Ordering::Release);
+                if tail.wrapping_sub(head).saturating_add(count) > room {
                     let now = self.control.tail.load(Ordering::Relaxed);
                     if now == tail {
-                        return false;
+                        return None;
                     }
                     tail = now;
                     continue;
                 }
             }
+            if producer.alone {
+                self.control.tail.store(tail + count, Ordering::Relaxed);
+                return Some(tail);
+            }
             match self.control.tail.compare_exchange_weak(
                 tail,
-                tail + 1,
+                tail + count,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => break,
+                Ok(_) => return Some(tail),
                 Err(now) => tail = now,
             }
         }
-        let slot = self.slot(tail);
-        for (cell, word) in slot.words[1..].iter().zip(words) {
-            cell.store(*word, Ordering::Relaxed);
-        }
-        let sequence = (tail + 1) as u32;
-        // Release pairs with the acquire in `peek`.
-        slot.words[0].store(u64::from(tag) << 32 | u64::from(sequence), Ordering::Release);
-        true
     }
 
     /// The consumer's position. Only who may consume may rely on it.
@@ -139,25 +357,37 @@ impl<'a> Lane<'a> {
         self.control.head.load(Ordering::Relaxed)
     }
 
-    /// Whether the message at `position` has been committed, and its tag.
+    /// Word 0 of the slot at `position`, if it has been committed.
     #[inline(always)]
-    pub fn peek(&self, position: u64) -> Option<u32> {
-        // Acquire pairs with the commit in `push`.
+    fn peek(&self, position: u64) -> Option<u64> {
+        // Acquire pairs with the release in `commit`.
         let word = self.slot(position).words[0].load(Ordering::Acquire);
-        (word as u32 == (position + 1) as u32).then_some((word >> 32) as u32)
+        (word & SEQUENCE == (position + 1) & SEQUENCE).then_some(word)
     }
 
-    /// Word `index` of the message at `position`, which `peek` has seen.
+    /// Whether the slot at `position` is committed, or soon is.
     #[inline(always)]
-    pub fn word(&self, position: u64, index: usize) -> u64 {
-        self.slot(position).words[1 + index].load(Ordering::Relaxed)
+    fn awaits(&self, position: u64) -> bool {
+        self.peek(position).is_some() || self.awaits_longer(position)
     }
 
-    /// The message at `position`, if it has been committed.
+    #[cold]
+    fn awaits_longer(&self, position: u64) -> bool {
+        (0..LOOKS).any(|_| {
+            spin_loop();
+            self.peek(position).is_some()
+        })
+    }
+
+    /// The message at `position`, if its first slot has been committed, and how many slots it has.
     #[inline(always)]
-    pub fn read(&self, position: u64) -> Option<Message> {
-        let tag = self.peek(position)?;
-        Some(Message { tag, words: std::array::from_fn(|index| self.word(position, index)) })
+    pub fn read(&self, position: u64) -> Option<(Arrived<'a>, usize)> {
+        let word = self.peek(position)?;
+        let slot = self.slot(position);
+        let words = std::array::from_fn(|index| slot.words[1 + index].load(Ordering::Relaxed));
+        let count = (word >> FURTHER_SHIFT) as usize & MOST_FURTHER;
+        let message = Message { tag: (word >> TAG_SHIFT) as u32, words };
+        Some((Arrived { message, further: count, first: position + 1, lane: Some(*self) }, 1 + count))
     }
 
     /// Gives the slots before `position` back to the producers. Only who may consume may call it.
@@ -186,15 +416,48 @@ mod tests {
         let lane = Lane::new(&control, &slots);
         let known = Plain::new(0);
         for round in 0..10u64 {
+            let producer = Producer { known_head: &known, alone: round % 2 == 0, overlaps: false };
             for step in 0..4 {
-                assert!(lane.push(&known, 9, &[round, step]));
+                assert!(lane.push(producer, 9, &[round, step]));
             }
-            assert!(!lane.push(&known, 9, &[0]));
+            assert!(!lane.push(producer, 9, &[0]));
             for step in 0..4 {
-                let message = lane.read(lane.head()).unwrap();
+                let (message, slots) = lane.read(lane.head()).unwrap();
+                assert_eq!(slots, 1);
                 assert_eq!((message.tag, message.words[0], message.words[1]), (9, round, step));
                 lane.advance(lane.head() + 1);
             }
+            assert!(lane.looks_empty());
+        }
+    }
+
+    #[test]
+    fn long_messages_of_every_length_arrive_whole() {
+        let (control, slots) = (LaneControl::default(), (0..16).map(|_| Slot::default()).collect::<Vec<_>>());
+        let lane = Lane::new(&control, &slots);
+        let known = Plain::new(0);
+        // Bytes that look like commits of any position.
+        let content: Vec<u8> = (0..120u64).flat_map(|position| (position + 1).to_ne_bytes()).collect();
+        let (source, target) = (crate::Scratch::new(content.len()), crate::Scratch::new(content.len()));
+        source.address().write(&content);
+        for length in (0..=500).chain([15 * 56 + 40]) {
+            let count = 1 + further(length);
+            assert_eq!(bytes(count - 1, last_bytes(length)), length);
+            assert!(length > 40 || count == 1);
+            let producer = Producer { known_head: &known, alone: true, overlaps: length % 2 == 0 };
+            assert!(lane.push_bytes(producer, 5, [7, 8], source.address(), length));
+            assert!(count <= 8 || !lane.push_bytes(producer, 5, [7, 8], source.address(), length));
+            let (message, slots) = lane.read(lane.head()).unwrap();
+            assert_eq!((message.tag, slots, &message.words[..2]), (5, count, &[7, 8][..]));
+            for part in [0, length / 2, length] {
+                target.address().write(&vec![0xee; content.len()]);
+                assert!(message.copy_to(HEAD, target.address(), part));
+                let mut arrived = vec![0; content.len()];
+                target.address().read(&mut arrived);
+                assert_eq!(arrived[..part], content[..part]);
+                assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
+            }
+            lane.advance(lane.head() + slots as u64);
             assert!(lane.looks_empty());
         }
     }
@@ -208,8 +471,9 @@ mod tests {
                 std::thread::spawn(move || {
                     let lane = Lane::new(&shared.0, &shared.1);
                     let known = Plain::new(0);
+                    let producer = Producer { known_head: &known, alone: false, overlaps: false };
                     for step in 0..1_000 {
-                        while !lane.push(&known, 0, &[number, step]) {
+                        while !lane.push(producer, 0, &[number, step]) {
                             std::thread::yield_now();
                         }
                     }
@@ -219,7 +483,7 @@ mod tests {
         let lane = Lane::new(&shared.0, &shared.1);
         let mut next = [0; 3];
         while next != [1_000; 3] {
-            if let Some(message) = lane.read(lane.head()) {
+            if let Some((message, _)) = lane.read(lane.head()) {
                 assert_eq!(next[message.words[0] as usize], message.words[1]);
                 next[message.words[0] as usize] += 1;
                 lane.advance(lane.head() + 1);
@@ -248,10 +512,10 @@ mod models {
         let mut seen = Vec::new();
         while seen.len() < count {
             let head = lane.head();
-            match lane.peek(head) {
-                Some(tag) => {
-                    seen.push((tag, lane.word(head, 0)));
-                    lane.advance(head + 1);
+            match lane.read(head) {
+                Some((message, slots)) => {
+                    seen.push((message.tag, message.words[0]));
+                    lane.advance(head + slots as u64);
                 }
                 None => loom::thread::yield_now(),
             }
@@ -268,8 +532,9 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
+                let producer = Producer { known_head: &known, alone: true, overlaps: true };
                 for number in 1..=3 {
-                    while !lane.push(&known, number as u32, &[number]) {
+                    while !lane.push(producer, number as u32, &[number]) {
                         loom::thread::yield_now();
                     }
                 }
@@ -293,7 +558,8 @@ mod models {
                     loom::thread::spawn(move || {
                         let lane = Lane::new(&other.0, &other.1);
                         let known = std::sync::atomic::AtomicU64::new(0);
-                        assert!(lane.push(&known, number as u32, &[number]));
+                        let producer = Producer { known_head: &known, alone: false, overlaps: false };
+                        assert!(lane.push(producer, number as u32, &[number]));
                     })
                 })
                 .collect();
@@ -303,6 +569,46 @@ mod models {
             for producer in producers {
                 producer.join().unwrap();
             }
+        });
+    }
+
+    /// A message of two slots, twice around a ring of two: whatever its bytes, none is read before it is written, and
+    /// none is written before it is read.
+    #[test]
+    fn a_long_message_is_read_while_it_is_written() {
+        loom::model(|| {
+            let shared = shared(2);
+            let other = shared.clone();
+            let producer = loom::thread::spawn(move || {
+                let lane = Lane::new(&other.0, &other.1);
+                let known = std::sync::atomic::AtomicU64::new(0);
+                let producer = Producer { known_head: &known, alone: true, overlaps: true };
+                let source = crate::Scratch::new(48);
+                for number in 1..=2u64 {
+                    // The second word is what a commit of the next lap looks like.
+                    source.address().write_word(number);
+                    source.address().offset(40).write_word(number + 3);
+                    while !lane.push_bytes(producer, 1, [0; 2], source.address(), 48) {
+                        loom::thread::yield_now();
+                    }
+                }
+            });
+            let lane = Lane::new(&shared.0, &shared.1);
+            let target = crate::Scratch::new(48);
+            let mut next = 1;
+            while next <= 2 {
+                let whole =
+                    lane.read(lane.head()).filter(|(message, _)| message.copy_to(HEAD, target.address(), 48));
+                let Some((_, slots)) = whole else {
+                    loom::thread::yield_now();
+                    continue;
+                };
+                let (first, second) = (target.address().read_word(), target.address().offset(40).read_word());
+                assert_eq!((first, second, slots), (next, next + 3, 2));
+                lane.advance(lane.head() + slots as u64);
+                next += 1;
+            }
+            producer.join().unwrap();
         });
     }
 }

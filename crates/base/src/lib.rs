@@ -3,6 +3,7 @@
 
 mod address;
 pub mod atomics;
+pub mod barrier;
 pub mod copy;
 pub mod doorbell;
 pub mod futex;

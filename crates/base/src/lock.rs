@@ -91,6 +91,12 @@ impl Lock {
         }
     }
 
+    /// Whether somebody sleeps for it.
+    #[inline(always)]
+    pub fn is_awaited(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & WAITED_FOR != 0
+    }
+
     /// Whether somebody holds it now.
     pub fn is_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) != 0

@@ -247,6 +247,9 @@ impl Process {
     /// Sets the level of thread support. To be called while only one thread is inside MPI.
     pub fn set_thread_level(&self, level: ThreadLevel) {
         self.thread_level.store(level as i32, Ordering::Relaxed);
+        if level == ThreadLevel::Multiple {
+            self.nic.several_threads();
+        }
         self.slots.set_concurrent(level == ThreadLevel::Multiple);
     }
 

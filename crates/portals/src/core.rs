@@ -15,8 +15,9 @@ use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
-use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_base::lane::{self, Arrived};
+use parnass_base::{Scratch, UserAddress};
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SEARCH_ROUNDS: u32 = 1_000;
 /// Messages of a lane taken in per hold of the lock.
 pub const BATCH: usize = 16;
+/// Bytes of bulk memory in which a process keeps long messages from its mailbox that nobody expects, before it asks its
+/// senders to keep such messages themselves.
+const KEPT_LIMIT: u64 = 16 << 20;
 /// Tries for a lock before sleeping.
 const LOCK_SPINS: u32 = 200;
 
@@ -32,6 +36,8 @@ const LOCK_SPINS: u32 = 200;
 pub struct Core {
     pub transport: Box<dyn Transport>,
     pub me: u32,
+    /// This process in locks.
+    holder: u32,
     pub nics: Vec<Nic>,
     /// What could not go yet, by target.
     pub delayed: Mutex<Vec<VecDeque<Delayed>>>,
@@ -47,6 +53,11 @@ pub struct Core {
     pub stopping: AtomicBool,
     pub pipes: Pipes,
     pub boards: Boards,
+}
+
+/// Bytes of bulk memory that a kept message takes, about.
+fn room_of(length: u64) -> u64 {
+    length.next_power_of_two().max(64) + 64
 }
 
 /// What a driver of a NIC has to do once it has released the lock.
@@ -69,6 +80,14 @@ pub enum Driver {
     Other,
 }
 
+impl Outcome {
+    /// Whether there is nothing to do.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.notices.is_empty() && self.calls.is_empty()
+    }
+}
+
 impl std::fmt::Debug for Core {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "NIC of {} among {}", self.me, self.nics.len())
@@ -84,6 +103,7 @@ impl Core {
         let zeros = || (0..size).map(|_| AtomicU32::new(0)).collect();
         Core {
             me: transport.me(),
+            holder: transport.holder(),
             nics: (0..size).map(|rank| Nic::new(&transport.nic_memory(rank))).collect(),
             delayed: Mutex::new((0..size).map(|_| VecDeque::new()).collect()),
             delayed_by_target: zeros(),
@@ -109,7 +129,14 @@ impl Core {
 
     #[inline(always)]
     pub fn lock(&self, nic: &Nic) {
-        nic.lock().acquire(self.transport.holder(), LOCK_SPINS, self.transport.holder_lives());
+        if !nic.lock().try_acquire(self.holder) {
+            self.lock_slowly(nic);
+        }
+    }
+
+    #[cold]
+    fn lock_slowly(&self, nic: &Nic) {
+        nic.lock().acquire(self.holder, LOCK_SPINS, self.transport.holder_lives());
     }
 
     pub fn delayed(&self) -> MutexGuard<'_, Vec<VecDeque<Delayed>>> {
@@ -134,6 +161,11 @@ impl Core {
             nic.lock().release();
             return result;
         }
+        Ok(self.receive_unexpected(nic, found, entry))
+    }
+
+    /// Receives an unexpected message, and releases the lock.
+    pub fn receive_unexpected(&self, nic: &Nic, found: u32, entry: &MatchEntry) -> Appended {
         let mut outcome = Outcome::default();
         nic.unexpected.remove(&nic.slab, &nic.classes, found);
         let result = self.receive_record(nic, found, entry.memory, entry.length, entry.user, &mut outcome);
@@ -142,7 +174,7 @@ impl Core {
         if matches!(result, Appended::Posted(_)) {
             self.transport.ring_helper(self.me);
         }
-        Ok(result)
+        result
     }
 
     #[inline]
@@ -213,6 +245,9 @@ impl Core {
                 event.kind = EventKind::Failed;
             }
             self.transport.discard(bulk);
+            if flags & flag::KEPT != 0 {
+                self.let_go(nic, requested);
+            }
         } else {
             let words: [u64; 5] = std::array::from_fn(|index| record.data[index].load(Ordering::Relaxed));
             let mut bytes = [0; INLINE_BYTES];
@@ -302,7 +337,7 @@ impl Core {
     ) -> bool {
         let index = nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain);
         if index == 0 {
-            return self.keep_unexpected(nic, arrival);
+            return self.keep_unexpected(nic, of, arrival);
         }
         let record = nic.slab.at(index);
         let memory = UserAddress::restore(record.address.get() as usize);
@@ -318,9 +353,10 @@ impl Core {
             }
             Payload::Bulk(bulk) => self.transport.drain(Bulk(bulk), 0, of, memory, placed as usize),
             Payload::Direct(_) | Payload::Piped(_) => Ok(()),
+            Payload::Long(message) => self.place_long(of, memory, message, placed as usize),
         };
         if moved == Err(MemoryError::NotPermitted) {
-            // Only the owner can place it.
+            // Only the owner can place it; or it is not all there yet.
             return false;
         }
         nic.posted.remove(&nic.slab, &nic.classes, index);
@@ -350,7 +386,7 @@ impl Core {
                 transfer::start_piped(nic, index);
                 return true;
             }
-            Payload::Inline(_) => (),
+            Payload::Inline(_) | Payload::Long(_) => (),
         }
         let event = if moved.is_ok() { EventKind::Put } else { EventKind::Failed };
         self.report(nic, index, event, driver, outcome);
@@ -369,7 +405,50 @@ impl Core {
         }
     }
 
-    fn keep_unexpected(&self, nic: &Nic, arrival: &Arrival) -> bool {
+    /// Copies the bytes of a long message to `memory` of the NIC's owner. [`MemoryError::NotPermitted`]: not now.
+    #[inline]
+    pub fn place_long(
+        &self,
+        of: u32,
+        memory: UserAddress,
+        message: &Arrived,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        if of == self.me {
+            let whole = message.copy_to(lane::HEAD, memory, length);
+            return if whole { Ok(()) } else { Err(MemoryError::NotPermitted) };
+        }
+        let staging = Scratch::new(length);
+        if !message.copy_to(lane::HEAD, staging.address(), length) {
+            return Err(MemoryError::NotPermitted);
+        }
+        self.transport.write(of, memory, staging.address(), length)
+    }
+
+    /// A long message that nobody expects moves into bulk memory of the owner, as far as its share of that goes.
+    fn keep_long(&self, nic: &Nic, of: u32, message: &Arrived, length: u64) -> Option<Bulk> {
+        if of != self.me {
+            return None;
+        }
+        let bulk = self.transport.keep(message, length as usize)?;
+        let kept = nic.control.kept.get() + room_of(length);
+        nic.control.kept.set(kept);
+        if kept > KEPT_LIMIT {
+            self.transport.accept_long(false);
+        }
+        Some(bulk)
+    }
+
+    /// A long message that was kept has been received.
+    fn let_go(&self, nic: &Nic, length: u64) {
+        let kept = nic.control.kept.get() - room_of(length);
+        nic.control.kept.set(kept);
+        if kept <= KEPT_LIMIT / 2 && kept + room_of(length) > KEPT_LIMIT / 2 {
+            self.transport.accept_long(true);
+        }
+    }
+
+    fn keep_unexpected(&self, nic: &Nic, of: u32, arrival: &Arrival) -> bool {
         let index = nic.slab.allocate(Purpose::Arrival);
         if index == 0 {
             return false;
@@ -400,6 +479,14 @@ impl Core {
             Payload::Piped(pipe) => {
                 flags |= flag::PIPED;
                 record.remote.set(pipe);
+            }
+            Payload::Long(message) => {
+                let Some(bulk) = self.keep_long(nic, of, message, arrival.length) else {
+                    nic.slab.release(index);
+                    return false;
+                };
+                flags |= flag::BULK | flag::KEPT;
+                record.remote.set(bulk.0);
             }
         }
         record.flags.set(flags);

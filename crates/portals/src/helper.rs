@@ -35,6 +35,7 @@ impl Helper {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
+        core.transport.several_threads();
         let core = core.clone();
         let thread = std::thread::Builder::new()
             .name("parnass-helper".into())

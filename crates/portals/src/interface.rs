@@ -131,6 +131,33 @@ pub struct Event {
     pub taken: u64,
 }
 
+/// What is told of a message that was received without an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its data could not be moved.
+    pub failed: bool,
+    pub initiator: ProcessId,
+    pub match_bits: u64,
+    pub header_data: u64,
+    /// Length of the message as sent, in bytes.
+    pub requested_length: u64,
+    /// Bytes that were placed.
+    pub placed_length: u64,
+}
+
+impl From<&Event> for Received {
+    fn from(event: &Event) -> Self {
+        Received {
+            failed: event.kind == EventKind::Failed,
+            initiator: event.initiator,
+            match_bits: event.match_bits,
+            header_data: event.header_data,
+            requested_length: event.requested_length,
+            placed_length: event.placed_length,
+        }
+    }
+}
+
 /// A moment in the life of an interface, for sleeping without missing anything: take a ticket, look
 /// whether what you wait for is there, and if not, `wait` with the ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +222,25 @@ impl Interface {
         Ok(outcome)
     }
 
+    /// The short way of a [`Protocol::Buffered`] put without an ack: `true` if it is done, `false` if nothing was done and it must
+    /// go the long way, because it is too long for a mailbox, or because it cannot go now.
+    #[inline]
+    pub fn put_short(
+        &self,
+        target: ProcessId,
+        match_bits: u64,
+        header_data: u64,
+        source: UserAddress,
+        length: usize,
+    ) -> bool {
+        self.core.put_short(target.0, match_bits, header_data, source, length)
+    }
+
+    /// From now on several threads may call. To be called while only one does.
+    pub fn several_threads(&self) {
+        self.core.transport.several_threads();
+    }
+
     /// Looks among the unexpected messages first, then appends, atomically with respect to arrivals.
     ///
     /// # Errors
@@ -212,10 +258,10 @@ impl Interface {
     }
 
     /// The short way of a process that has nothing else to do than to receive: a message that is there, or comes while
-    /// this process may spin, is placed in the memory of `entry` without posting it. As `append`, if it came; `None`, and
-    /// nothing is left behind, if it did not, or if other work waits to be done: then append. Not for several threads.
+    /// this process may spin, is placed in the memory of `entry` without posting it. `None`, and
+    /// nothing is left behind, if it did not come, or if other work waits to be done: then append. Not for several threads.
     #[inline]
-    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Appended> {
+    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
         self.core.receive_soon(entry)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | kind        | words                                                | small number          |
 //! |-------------|------------------------------------------------------|-----------------------|
-//! | `INLINE`    | match bits, header data, up to 40 bytes              | bytes                 |
+//! | `INLINE`    | match bits, header data, bytes, and more slots of them | bytes in the last slot |
 //! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 //! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
@@ -10,7 +10,7 @@
 //! | `PIPED`     | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 
 use parnass_base::UserAddress;
-use parnass_base::lane::Message;
+use parnass_base::lane::{self, Arrived};
 
 pub const INLINE: u32 = 1;
 pub const INLINE_ACK: u32 = 2;
@@ -70,7 +70,7 @@ pub fn spread(words: &[u64], bytes: &mut [u8; INLINE_ROOM], length: usize) {
 
 /// A message as the target sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct Arrival<'a> {
     pub source: u32,
     pub match_bits: u64,
     pub header_data: u64,
@@ -79,17 +79,19 @@ pub struct Arrival {
     pub ack: bool,
     /// What the events at the initiator carry.
     pub user: u64,
-    pub payload: Payload,
+    pub payload: Payload<'a>,
 }
 
 /// Where the bytes of a message are.
 #[derive(Clone, Copy, Debug)]
-pub enum Payload {
+pub enum Payload<'a> {
     Inline([u64; 5]),
     Bulk(u64),
     Direct(u64),
     /// In a piece that is being filled.
     Piped(u64),
+    /// In this message, which has several slots.
+    Long(&'a Arrived<'a>),
 }
 
 /// A part of a matched message, where data cannot go directly.
@@ -104,19 +106,23 @@ pub struct Piece {
 
 /// What a message says.
 #[derive(Clone, Copy, Debug)]
-pub enum Incoming {
-    Put(Arrival),
+pub enum Incoming<'a> {
+    Put(Arrival<'a>),
     Piece(Piece),
 }
 
-impl Incoming {
+impl<'a> Incoming<'a> {
     /// Reads a message. `None`: of no known kind.
     #[inline(always)]
-    pub fn decode(message: &Message) -> Option<Incoming> {
+    pub fn decode(message: &'a Arrived<'a>) -> Option<Incoming<'a>> {
         let (kind, small, source) = parts(message.tag);
         let words = &message.words;
         let (match_bits, header_data) = (words[0], words[1]);
         let (length, ack, user, payload) = match kind {
+            INLINE if message.further() != 0 => {
+                let length = lane::bytes(message.further(), small);
+                (length as u64, false, 0, Payload::Long(message))
+            }
             INLINE => {
                 let data = [words[2], words[3], words[4], words[5], words[6]];
                 (small.min(INLINE_ROOM) as u64, false, 0, Payload::Inline(data))

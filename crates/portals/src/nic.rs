@@ -69,6 +69,8 @@ record! {
         pub order: Word64,
         /// Messages dropped since they were of no known kind.
         pub dropped: Word64,
+        /// Bytes of bulk memory that the owner uses for unexpected messages.
+        pub kept: Word64,
         slab: SlabControl,
         posted: SideControl,
         unexpected: SideControl,

@@ -1,55 +1,77 @@
 //! The short way of a blocking receive: a message is given to an entry that is never posted.
 
 use crate::core::{BATCH, Core, Driver, Outcome, is_plain, pattern_of};
-use crate::index;
+use crate::index::{self, Pattern};
 use crate::interface::*;
-use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
+use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
-use crate::record::ANY;
+use crate::record::flag;
 use parnass_base::atomics::Ordering;
-use parnass_transport::{Bulk, Waiting};
+use parnass_base::lane::{self, write_words};
+use parnass_transport::{Bulk, MemoryError, Waiting};
 
 /// Polls for a message before an entry is posted for it: some tens of microseconds.
 const SOON_SPINS: u32 = 2000;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
+
 impl Core {
     /// Receives a message that is there, or comes while this process may spin, without posting an entry for it.
-    /// `None`: it has not come, and nothing is left behind; or there is other work to be done first.
+    /// `None`: it has not come, and nothing is left behind; or there is other work to be done first, or it needs an
+    /// entry, because its bytes come later.
+    ///
+    /// The lock is held while polling, so that taking it costs no time once the message is there. Others want it only for
+    /// transfers, and while there are such, this is not done.
     #[inline]
-    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Appended> {
+    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
         let nic = self.own();
-        if nic.unexpected.0.order().count.get() != 0 {
-            return None;
-        }
-        let waiting = entry.source.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0));
-        let mut shown = false;
-        let mut result = None;
-        for turn in 0..=self.transport.spins().min(SOON_SPINS) {
-            if self.transport.poll(self.me) {
-                result = self.take_in_for(nic, entry);
-                // Among unexpected messages the long way looks.
-                if result.is_some() || nic.unexpected.0.order().count.get() != 0 {
-                    break;
-                }
+        let pattern = pattern_of(entry);
+        self.lock(nic);
+        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
+        if found != 0 {
+            if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED) != 0 {
+                nic.lock().release();
+                return None;
             }
-            if self.has_other_work(nic) {
+            return match self.receive_unexpected(nic, found, entry) {
+                Appended::Complete(event) => Some(Received::from(&event)),
+                Appended::Posted(_) => None,
+            };
+        }
+        // Mostly there is none: nothing is made, nothing ended.
+        let mut outcome = None;
+        let mut result = Soon::NotYet;
+        let mut spins = None;
+        for turn in 0.. {
+            self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
+            if !matches!(result, Soon::NotYet) || outcome.is_some() || self.has_other_work(nic) {
                 break;
             }
-            if turn == 0 {
+            let spins = *spins.get_or_insert_with(|| {
                 // From here on nobody else drives this NIC.
+                let waiting = entry.source.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0));
                 self.transport.show(waiting);
-                shown = true;
+                self.transport.spins().min(SOON_SPINS)
+            });
+            if turn >= spins {
+                break;
             }
             // A pause costs as much as the way of a message from core to core.
             if turn >= EAGER_SPINS {
                 std::hint::spin_loop();
             }
         }
-        if shown {
+        nic.lock().release();
+        if spins.is_some() {
             self.transport.show(Waiting::Not);
         }
-        result
+        if let Some(mut outcome) = outcome {
+            self.finish(&mut outcome);
+        }
+        match result {
+            Soon::Received(received) => Some(received),
+            Soon::NotYet | Soon::NeedsEntry => None,
+        }
     }
 
     /// Whether something besides arrivals waits to be done.
@@ -62,43 +84,57 @@ impl Core {
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.outstanding_count.load(Ordering::Relaxed) != 0
             || self.has_pipes()
+            || control.transfers.count.get() != 0
+            || nic.lock().is_awaited()
     }
 
     /// Takes in arrivals up to the first that no posted entry wants and that `entry` takes.
-    #[inline]
-    fn take_in_for(&self, nic: &Nic, entry: &MatchEntry) -> Option<Appended> {
-        let pattern = pattern_of(entry);
-        let mut outcome = Outcome::default();
-        let mut result = None;
-        self.lock(nic);
-        // Whoever drove this NIC before may have found what is looked for.
-        if nic.unexpected.0.order().count.get() != 0 {
-            nic.lock().release();
-            return None;
-        }
+    #[inline(always)]
+    fn take_in_for(
+        &self,
+        nic: &Nic,
+        pattern: &Pattern,
+        entry: &MatchEntry,
+        result: &mut Soon,
+        outcome: &mut Option<Outcome>,
+    ) {
         self.transport.take(self.me, BATCH, &mut |message| {
-            if result.is_some() {
+            if !matches!(result, Soon::NotYet) {
                 return false;
+            }
+            let fits = |source, match_bits| {
+                index::fits(pattern.source, pattern.match_bits, pattern.ignore_bits, source, match_bits)
+            };
+            // The usual case first: a short message, that is expected, and nobody else expects any.
+            let (kind, small, source) = message::parts(message.tag);
+            if kind == INLINE
+                && message.further() == 0
+                && fits(source, message.words[0])
+                && nic.posted.0.order().count.get() == 0
+            {
+                let length = small.min(INLINE_ROOM);
+                let placed = length.min(entry.length);
+                write_words(&message.words[lane::HEAD..], entry.memory, placed);
+                *result = Soon::Received(Received {
+                    failed: false,
+                    initiator: ProcessId(source),
+                    match_bits: message.words[0],
+                    header_data: message.words[1],
+                    requested_length: length as u64,
+                    placed_length: placed as u64,
+                });
+                return true;
             }
             match Incoming::decode(message) {
                 Some(Incoming::Put(arrival)) => {
-                    if index::fits(
-                        pattern.source,
-                        pattern.match_bits,
-                        pattern.ignore_bits,
-                        arrival.source,
-                        arrival.match_bits,
-                    ) && !self.is_awaited(nic, &arrival)
-                    {
-                        result = self.accept(nic, entry, &arrival);
-                        if let Some(Appended::Complete(_)) = result {
-                            return true;
-                        }
+                    if fits(arrival.source, arrival.match_bits) && !self.is_awaited(nic, &arrival) {
+                        *result = self.accept(entry, &arrival);
+                        return matches!(result, Soon::Received(_));
                     }
-                    self.deliver(nic, self.me, Driver::Other, &arrival, &mut outcome)
+                    self.deliver(nic, self.me, Driver::Other, &arrival, outcome.get_or_insert_default())
                 }
                 Some(Incoming::Piece(piece)) => {
-                    self.place_piece(nic, self.me, Driver::Other, &piece, &mut outcome)
+                    self.place_piece(nic, self.me, Driver::Other, &piece, outcome.get_or_insert_default())
                 }
                 None => {
                     nic.control.dropped.set(nic.control.dropped.get() + 1);
@@ -106,9 +142,9 @@ impl Core {
                 }
             }
         });
-        nic.lock().release();
-        self.finish(&mut outcome);
-        result
+        if outcome.as_ref().is_some_and(Outcome::is_empty) {
+            *outcome = None;
+        }
     }
 
     /// Whether a posted entry takes this message.
@@ -118,39 +154,44 @@ impl Core {
             && nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain) != 0
     }
 
-    /// Gives a message to an entry that is not posted, if that is all there is to do; else posts the entry, for the
-    /// message to be delivered to it. `None`: no memory to post it.
-    #[inline]
-    fn accept(&self, nic: &Nic, entry: &MatchEntry, arrival: &Arrival) -> Option<Appended> {
+    /// Gives a message to an entry that is not posted, if that is all there is to do.
+    #[inline(always)]
+    fn accept(&self, entry: &MatchEntry, arrival: &Arrival) -> Soon {
         let placed = arrival.length.min(entry.length as u64);
         let moved = match arrival.payload {
-            Payload::Inline(words) if !arrival.ack && placed == 8 => {
-                self.transport.place(self.me, entry.memory, &words[0].to_ne_bytes())
-            }
             Payload::Inline(words) if !arrival.ack => {
-                let mut bytes = [0; INLINE_ROOM];
-                message::spread(&words, &mut bytes, placed as usize);
-                self.transport.place(self.me, entry.memory, &bytes[..placed as usize])
+                write_words(&words, entry.memory, placed as usize);
+                Ok(())
+            }
+            Payload::Long(message) => {
+                match self.place_long(self.me, entry.memory, message, placed as usize) {
+                    Err(MemoryError::NotPermitted) => return Soon::NotYet,
+                    moved => moved,
+                }
             }
             Payload::Bulk(bulk) if !arrival.ack => {
                 let moved = self.transport.drain(Bulk(bulk), 0, self.me, entry.memory, placed as usize);
                 self.transport.discard(Bulk(bulk));
                 moved
             }
-            _ => {
-                let source = entry.source.map_or(ANY, |source| source.0);
-                return self.post(nic, source, entry).ok();
-            }
+            _ => return Soon::NeedsEntry,
         };
-        Some(Appended::Complete(Event {
-            kind: if moved.is_ok() { EventKind::Put } else { EventKind::Failed },
-            user: entry.user,
+        Soon::Received(Received {
+            failed: moved.is_err(),
             initiator: ProcessId(arrival.source),
             match_bits: arrival.match_bits,
             header_data: arrival.header_data,
             requested_length: arrival.length,
             placed_length: placed,
-            taken: 0,
-        }))
+        })
     }
+}
+
+/// How far a message is that an entry waits for.
+enum Soon {
+    /// Not there, or not all of it.
+    NotYet,
+    Received(Received),
+    /// It is there, and stays where it is until an entry is posted for it.
+    NeedsEntry,
 }

@@ -48,6 +48,8 @@ pub mod flag {
     pub const GET: u32 = 32;
     /// The data comes through a pipe.
     pub const PIPED: u32 = 64;
+    /// The bulk piece is the owner's own: the message came through the mailbox.
+    pub const KEPT: u32 = 128;
 }
 
 record! {

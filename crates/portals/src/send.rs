@@ -2,10 +2,11 @@
 
 use crate::core::{Core, Outcome};
 use crate::interface::*;
-use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM, INLINE_ROOM};
+use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM};
 use crate::pipe::PIPE_LEAST;
 use parnass_base::atomics::Ordering;
-use parnass_transport::Waiting;
+use parnass_base::{UserAddress, lane};
+use parnass_transport::{Posting, Waiting};
 
 /// Something that waits for room in the mailbox of its target.
 #[derive(Debug)]
@@ -30,6 +31,36 @@ impl Core {
         Ok(PutOutcome::Pending)
     }
 
+    /// The short way of a buffered put without an ack: through the mailbox, if there is room for it now and nothing
+    /// waits to go before it. `false`: nothing was done.
+    #[inline]
+    pub fn put_short(
+        &self,
+        target: u32,
+        match_bits: u64,
+        header_data: u64,
+        source: UserAddress,
+        length: usize,
+    ) -> bool {
+        self.delayed_by_target
+            .get(target as usize)
+            .is_some_and(|delayed| delayed.load(Ordering::Relaxed) == 0)
+            && self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
+    }
+
+    #[inline(always)]
+    fn post_short(
+        &self,
+        target: u32,
+        match_bits: u64,
+        header_data: u64,
+        source: UserAddress,
+        length: usize,
+    ) -> Posting {
+        let tag = message::tag(INLINE, lane::last_bytes(length), self.me);
+        self.transport.post_bytes(target, tag, [match_bits, header_data], source, length)
+    }
+
     #[cold]
     fn delay(&self, target: u32, what: Delayed) {
         let mut queues = self.delayed();
@@ -47,14 +78,12 @@ impl Core {
         let target = put.target.0;
         let ack = put.ack == Ack::Matched;
         if put.protocol == Protocol::Buffered {
-            if !ack && put.length <= INLINE_ROOM {
-                let mut data = [0; 5];
-                message::gather(put.source, put.length, &mut data);
-                let [a, b, c, d, e] = data;
-                let words = [put.match_bits, put.header_data, a, b, c, d, e];
-                let tag = message::tag(INLINE, put.length, self.me);
-                let used = 2 + put.length.div_ceil(8);
-                return transport.post(target, tag, &words[..used]).then_some(PutOutcome::Done);
+            if !ack {
+                match self.post_short(target, put.match_bits, put.header_data, put.source, put.length) {
+                    Posting::Posted => return Some(PutOutcome::Done),
+                    Posting::Full => return None,
+                    Posting::TooLong => (),
+                }
             }
             if ack && put.length <= INLINE_ACK_ROOM {
                 let mut data = [0; 4];

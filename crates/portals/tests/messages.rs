@@ -94,7 +94,33 @@ fn collect(interface: &Interface, mut count: usize, mut check: impl FnMut(&Event
     }
 }
 
-const LENGTHS: [usize; 12] = [0, 1, 7, 8, 32, 33, 40, 41, 1_000, 65_536, 65_537, 1_000_003];
+const LENGTHS: [usize; 15] = [0, 1, 7, 8, 32, 33, 40, 41, 96, 97, 1_000, 4_096, 65_536, 65_537, 1_000_003];
+
+/// Messages of several slots that nobody expects: the receiver keeps some of them, then their sender does; what was sent
+/// last can be received first, and all of it arrives.
+#[test]
+fn a_flood_does_not_shut_the_mailbox() {
+    const COUNT: u64 = 6_000;
+    const LENGTH: usize = 4_000;
+    let nics = interfaces(2);
+    let (sender, receiver) = (&nics[0], &nics[1]);
+    let (source, target) = (pattern(LENGTH, 1), Scratch::new(LENGTH));
+    for _ in 0..2 {
+        for number in 0..COUNT {
+            source.address().write(&number.to_ne_bytes());
+            let outcome = sender.put(&put(1, number, &source, LENGTH, Protocol::Buffered, Ack::None));
+            assert_eq!(outcome, Ok(PutOutcome::Done));
+            receiver.progress(&mut |event| panic!("nothing is posted: {event:?}"));
+        }
+        for number in std::iter::once(COUNT - 1).chain(0..COUNT - 1) {
+            let appended =
+                receiver.append(List::Priority, &entry(Some(0), number, 0, &target, LENGTH)).unwrap();
+            assert!(matches!(appended, Appended::Complete(event) if event.placed_length == LENGTH as u64));
+            source.address().write(&number.to_ne_bytes());
+            assert_eq!(content(&target, LENGTH), content(&source, LENGTH));
+        }
+    }
+}
 
 #[test]
 fn every_length_arrives_posted_and_unexpected() {

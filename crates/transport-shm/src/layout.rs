@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 2. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 3. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
@@ -12,14 +12,14 @@
 
 use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
-use parnass_base::lane::{LaneControl, Slot};
+use parnass_base::lane::{LaneControl, MOST_FURTHER, Slot};
 use parnass_base::{PAGE, Record, Word32, Word64};
 use parnass_transport::Waiting;
 
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 2;
+pub const LAYOUT_VERSION: u32 = 3;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -86,7 +86,10 @@ pub struct Station {
     _pad1: [Word64; 5],
     /// Rung for arrivals and events.
     pub bell: Doorbell,
-    _pad2: [Word64; 7],
+    /// Not 0: no messages of several slots now. On the line of the bell, which senders look at anyway.
+    pub refuses_long: Word32,
+    _pad2a: Word32,
+    _pad2: [Word64; 6],
     /// Bulk pieces that their receivers gave back: a stack, 0 or offset / 64 of the topmost piece.
     pub returned: AtomicU32,
     _pad3: Word32,
@@ -133,7 +136,13 @@ const _: () = assert!(size_of::<Piece>() == 128);
 
 /// Slots of one lane for a job of `size` ranks: fewer when there are many ranks, to keep the file small.
 pub fn slots_per_lane(size: u32) -> usize {
-    if size <= 16 { SLOTS_BYTES / LANES / size_of::<Slot>() / 2 } else { 64 }
+    if size <= 16 { SLOTS_BYTES / LANES / size_of::<Slot>() } else { 64 }
+}
+
+/// Bytes of the longest message that goes through the slots of a lane: at most a quarter of the lane, and no longer than
+/// two copies of eight words at a time are worth it.
+pub fn lane_bytes(slots: usize) -> usize {
+    ((slots / 4).min(MOST_FURTHER) * 56).min(4096)
 }
 
 /// Lanes in use.

@@ -22,6 +22,8 @@ const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
 pub const HEAD: usize = size_of::<Piece>();
 /// Where the first piece starts: offset 0 is never one.
 const FIRST: usize = 64;
+/// What sends leave for messages that arrive in the mailbox and are kept.
+const FOR_KEEPING: usize = 20 << 20;
 /// Memory is reserved in steps of this many bytes.
 const STEP: usize = 64 << 10;
 
@@ -56,15 +58,16 @@ impl Pool {
         }
     }
 
-    /// A piece for `length` bytes: its offset in the bulk memory.
-    pub fn claim(&mut self, station: &Station, length: usize) -> Option<usize> {
+    /// A piece for `length` bytes: its offset in the bulk memory. Only what is kept may use the last [`FOR_KEEPING`] bytes.
+    pub fn claim(&mut self, station: &Station, length: usize, keep: bool) -> Option<usize> {
         let class = (usize::BITS - length.saturating_sub(1).leading_zeros()).max(SMALLEST) - SMALLEST;
         let class = class as usize;
         if class >= CLASSES {
             return None;
         }
+        let limit = if keep { BULK_BYTES } else { BULK_BYTES - FOR_KEEPING };
         if self.carved[class] < self.turns
-            && let Some(fresh) = self.carve(class)
+            && let Some(fresh) = self.carve(class, limit)
         {
             return Some(fresh);
         }
@@ -74,17 +77,17 @@ impl Pool {
         if let Some(unit) = self.free[class].pop_front() {
             return Some(unit as usize * 64);
         }
-        self.carve(class).or_else(|| {
+        self.carve(class, limit).or_else(|| {
             let larger = (class + 1..CLASSES).find(|larger| !self.free[*larger].is_empty())?;
             self.free[larger].pop_front().map(|unit| unit as usize * 64)
         })
     }
 
-    fn carve(&mut self, class: usize) -> Option<usize> {
+    fn carve(&mut self, class: usize, limit: usize) -> Option<usize> {
         let length = HEAD + (1 << (class as u32 + SMALLEST));
         let offset = self.fresh;
         let end = offset + length;
-        if end > BULK_BYTES {
+        if end > limit {
             return None;
         }
         if end > self.reserved {

@@ -8,12 +8,14 @@ use crate::memory::JobMemory;
 use crate::patience::Patience;
 use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
-use parnass_base::atomics::{AtomicU8, AtomicU64, Ordering};
-use parnass_base::lane::{Lane, Message, Slot};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use parnass_base::doorbell::own_fence;
+use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, Slot};
 use parnass_base::process;
-use parnass_base::{PAGE, Placed, Table, UserAddress, Window};
-use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Transport, Waiting};
+use parnass_base::{PAGE, Placed, Table, UserAddress, Window, barrier};
+use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Posting, Transport, Waiting};
 use std::io;
+use std::mem::offset_of;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -24,7 +26,9 @@ struct Peer {
     /// The slots of all its lanes, one lane after the other.
     slots: Table<Slot>,
     bulk: Window,
-    /// How far its lane for this process was read when last looked.
+    /// Its lane for this process.
+    outgoing: OwnLane,
+    /// How far that was read when last looked.
     known_head: AtomicU64,
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     reach: AtomicU8,
@@ -32,6 +36,13 @@ struct Peer {
 
 /// Bytes of a message that is not sent while it is received.
 const BULK_BYTES_AT_ONCE: usize = 64 << 10;
+
+/// The parts of one lane.
+#[derive(Debug)]
+struct OwnLane {
+    control: Placed<LaneControl>,
+    slots: Table<Slot>,
+}
 
 const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
@@ -52,6 +63,14 @@ pub struct SharedMemory {
     lanes: usize,
     slots_per_lane: usize,
     patience: Patience,
+    /// Bytes of the longest message that goes through the slots of a lane.
+    lane_bytes: usize,
+    /// Whether the lanes of this process are its own, and one thread uses them.
+    alone: AtomicBool,
+    /// Whether sleepers elsewhere can force a fence on this process, so that it rings lightly.
+    rings_lightly: bool,
+    /// Whether all who ring this process make fences.
+    rung_with_fences: AtomicBool,
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
@@ -96,10 +115,17 @@ impl SharedMemory {
         let header = memory.region.window(0, PAGE).record::<Header>(0);
         let lanes = header.lanes.get() as usize;
         let slots_per_lane = header.slots.get() as usize;
+        let lane = rank as usize % lanes;
         let peers: Vec<Peer> = (0..size)
             .map(|rank| {
                 let area = memory.region.window(PAGE + rank as usize * STRIDE, STRIDE);
+                let control = offset_of!(Station, lanes) + lane * size_of::<LaneControl>();
+                let slots = SLOTS_AT + lane * slots_per_lane * size_of::<Slot>();
                 Peer {
+                    outgoing: OwnLane {
+                        control: area.record(control),
+                        slots: area.table(slots, slots_per_lane),
+                    },
                     station: memory.station(rank),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
@@ -111,6 +137,11 @@ impl SharedMemory {
         let process = process_memory::process_number();
         let nonce = Box::new(0x5061_726e_6173_7300 ^ u64::from(process) << 20 ^ u64::from(rank));
         process_memory::permit_peers();
+        let rings_lightly = barrier::register();
+        if !rings_lightly {
+            // Then it cannot force others either.
+            peers[rank as usize].station.bell.demand_fences();
+        }
         let station = &peers[rank as usize].station;
         station.nonce.set(*nonce);
         station.nonce_address.set(std::ptr::from_ref(&*nonce).expose_provenance() as u64);
@@ -122,6 +153,10 @@ impl SharedMemory {
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         Ok(SharedMemory {
             patience: Patience::new(&peers[rank as usize].station),
+            lane_bytes: layout::lane_bytes(slots_per_lane),
+            alone: AtomicBool::new(size as usize <= lanes),
+            rings_lightly,
+            rung_with_fences: AtomicBool::new(!rings_lightly),
             cross_memory: options.cross_memory,
             memory,
             rank,
@@ -148,6 +183,41 @@ impl SharedMemory {
     fn lane<'a>(&self, of: &'a Peer, lane: usize) -> Lane<'a> {
         let first = lane * self.slots_per_lane;
         Lane::new(&of.station.lanes[lane], &of.slots[first..first + self.slots_per_lane])
+    }
+
+    #[inline(always)]
+    fn outgoing<'a>(&self, peer: &'a Peer) -> (Lane<'a>, Producer<'a>) {
+        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
+        let alone = self.alone.load(Ordering::Relaxed);
+        (lane, Producer { known_head: &peer.known_head, alone, overlaps: self.patience.yields() == 0 })
+    }
+
+    /// Tells a peer of a message.
+    #[inline(always)]
+    fn ring_for(&self, peer: &Peer) {
+        if self.rings_lightly { peer.station.bell.ring_lightly() } else { peer.station.bell.ring() }
+    }
+
+    /// What a sleeper of this process does between announcing itself and looking once more.
+    fn sleepers_barrier(&self) {
+        if self.rung_with_fences.load(Ordering::Relaxed) {
+            return own_fence();
+        }
+        if self.patience.yields() != 0 {
+            // Where ranks share processors they sleep often, and each fence of a sender is cheaper than to interrupt it.
+            self.own().station.bell.demand_fences();
+        }
+        if !barrier::force() {
+            own_fence();
+        } else if self.patience.yields() != 0 {
+            self.rung_with_fences.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn claim_for(&self, length: usize, keep: bool) -> Option<Bulk> {
+        let mut pool = self.pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let offset = pool.claim(&self.own().station, length, keep)?;
+        Some(Bulk(u64::from(self.rank) << 40 | offset as u64))
     }
 
     fn piece(&self, bulk: Bulk) -> (&Peer, usize) {
@@ -238,11 +308,37 @@ impl Transport for SharedMemory {
     #[inline]
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         let peer = self.peer(target);
-        let posted = self.lane(peer, self.rank as usize % self.lanes).push(&peer.known_head, tag, words);
+        let (lane, producer) = self.outgoing(peer);
+        let posted = lane.push(producer, tag, words);
         if posted {
-            peer.station.bell.ring();
+            self.ring_for(peer);
         }
         posted
+    }
+
+    #[inline]
+    fn post_bytes(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> Posting {
+        let peer = self.peer(target);
+        if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
+            return Posting::TooLong;
+        }
+        let (lane, producer) = self.outgoing(peer);
+        if !lane.push_bytes(producer, tag, head, source, length) {
+            return Posting::Full;
+        }
+        self.ring_for(peer);
+        Posting::Posted
+    }
+
+    fn several_threads(&self) {
+        self.alone.store(false, Ordering::Relaxed);
     }
 
     #[inline]
@@ -252,31 +348,46 @@ impl Transport for SharedMemory {
     }
 
     #[inline]
-    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize {
+    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Arrived) -> bool) -> usize {
         let peer = self.peer(of);
         let mut taken = 0;
         for number in 0..self.lanes {
             let lane = self.lane(peer, number);
             let first = lane.head();
-            let mut position = first;
-            while position - first < limit as u64
-                && let Some(message) = lane.read(position)
+            let (mut position, mut here) = (first, 0);
+            while here < limit
+                && let Some((message, slots)) = lane.read(position)
                 && accept(&message)
             {
-                position += 1;
+                position += slots as u64;
+                here += 1;
             }
-            if position != first {
+            if here != 0 {
                 lane.advance(position);
-                taken += (position - first) as usize;
+                taken += here;
             }
         }
         taken
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {
-        let mut pool = self.pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let offset = pool.claim(&self.peer(self.rank).station, length)?;
-        Some(Bulk(u64::from(self.rank) << 40 | offset as u64))
+        self.claim_for(length, false)
+    }
+
+    fn keep(&self, message: &Arrived, length: usize) -> Option<Bulk> {
+        let bulk = self.claim_for(length, true)?;
+        let (peer, offset) = self.piece(bulk);
+        // SAFETY: inside the mapping, which `self` keeps.
+        let target = unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD, length)) };
+        if message.copy_to(lane::HEAD, target, length) {
+            return Some(bulk);
+        }
+        self.discard(bulk);
+        None
+    }
+
+    fn accept_long(&self, accept: bool) {
+        self.own().station.refuses_long.set(u32::from(!accept));
     }
 
     fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize) {
@@ -353,7 +464,7 @@ impl Transport for SharedMemory {
     }
 
     fn ring(&self, target: u32) {
-        self.peer(target).station.bell.ring();
+        self.ring_for(self.peer(target));
     }
 
     #[inline]
@@ -383,7 +494,7 @@ impl Transport for SharedMemory {
 
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool) {
         let limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        self.own().station.bell.sleep(rings, limit, changed);
+        self.own().station.bell.sleep_behind(rings, limit, || self.sleepers_barrier(), changed);
     }
 
     #[inline]

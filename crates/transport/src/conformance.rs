@@ -3,8 +3,8 @@
 //! A sibling gives a function that makes the transports of a job of some size, all in this process, and calls
 //! [`check`] with it. Each check panics with what was wrong.
 
-use crate::{MemoryError, Transport, Waiting};
-use parnass_base::lane::WORDS;
+use crate::{MemoryError, Posting, Transport, Waiting};
+use parnass_base::lane::{HEAD, WORDS};
 use parnass_base::{Scratch, Word64};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ pub type Job = Vec<Arc<dyn Transport>>;
 pub fn check(make: &dyn Fn(u32) -> Job) {
     numbers(make);
     order_and_content(make);
+    bytes_travel_in_messages(make);
     a_full_mailbox_refuses(make);
     a_refused_message_stays(make);
     senders_in_threads(make);
@@ -72,6 +73,60 @@ pub fn order_and_content(make: &dyn Fn(u32) -> Job) {
     assert!(job[0].post(1, 7, &[1]));
     assert!(job[2].poll(1));
     assert_eq!(take_all(&*job[2], 1)[0].0, 7);
+}
+
+/// Messages with bytes arrive whole, between others; those that are too long are refused as such, and so are long ones
+/// while the target does not want them. What is kept comes back.
+pub fn bytes_travel_in_messages(make: &dyn Fn(u32) -> Job) {
+    let job = make(2);
+    let source = filled(1 << 20, 3);
+    let post = |length| job[0].post_bytes(1, 9, [1, length as u64], source.address(), length);
+    assert_eq!(post(1 << 20), Posting::TooLong);
+    let mut lengths: Vec<usize> = (0..=40).collect();
+    lengths.extend(
+        (41..3_000).step_by(13).take_while(|length| post(*length) == Posting::Posted && empty(&*job[1])),
+    );
+    for length in &lengths {
+        assert!(job[0].post(1, 8, &[5]));
+        assert_eq!(post(*length), Posting::Posted);
+        assert!(job[0].post(1, 8, &[6]));
+        let mut tags = Vec::new();
+        while job[1].poll(1) {
+            job[1].take(1, 1, &mut |message| {
+                tags.push(message.tag);
+                if message.tag == 9 {
+                    assert_eq!(message.words[..2], [1, *length as u64]);
+                    let target = Scratch::new(*length);
+                    assert!(message.copy_to(HEAD, target.address(), *length));
+                    assert_eq!(content(&target), content(&source)[..*length]);
+                    if let Some(bulk) = job[1].keep(message, *length) {
+                        let kept = Scratch::new(*length);
+                        assert_eq!(job[1].drain(bulk, 0, 1, kept.address(), *length), Ok(()));
+                        assert_eq!(content(&kept), content(&target));
+                        job[1].discard(bulk);
+                    }
+                }
+                true
+            });
+        }
+        assert_eq!(tags, [8, 9, 8]);
+    }
+    for accept in [false, true] {
+        job[1].accept_long(accept);
+        assert_eq!(post(40), Posting::Posted);
+        let long = lengths.iter().find(|length| **length > 40);
+        let expected = if accept { Posting::Posted } else { Posting::TooLong };
+        assert!(long.is_none_or(|length| post(*length) == expected));
+    }
+    let mut posting = Posting::Posted;
+    while posting == Posting::Posted {
+        posting = post(8);
+    }
+    assert_eq!(posting, Posting::Full);
+}
+
+fn empty(transport: &dyn Transport) -> bool {
+    !take_all(transport, transport.me()).is_empty()
 }
 
 /// A mailbox takes a bounded number of messages, and more when some were taken out.

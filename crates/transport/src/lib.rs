@@ -4,7 +4,7 @@
 pub mod conformance;
 
 use parnass_base::atomics::AtomicU64;
-use parnass_base::lane::Message;
+use parnass_base::lane::{self, Arrived};
 use parnass_base::{UserAddress, Window};
 use std::time::Instant;
 
@@ -69,16 +69,42 @@ pub trait Transport: Send + Sync {
     /// target; wakes the target if it sleeps. `false`: no room now.
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
 
+    /// As [`Transport::post`], with `length` bytes from `source` behind two words in one message.
+    fn post_bytes(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> Posting;
+
+    /// From now on several threads of this process may call. To be called while only one does.
+    fn several_threads(&self) {}
+
     /// Whether a message may be waiting for `of`.
     fn poll(&self, of: u32) -> bool;
 
     /// Takes messages out of the mailbox of `of`, up to `limit` from each of its parts (so that no sender keeps
     /// others waiting), each offered to `accept`; one that is refused stays, and so does what follows it. Returns how many were taken. Only one caller at a time
     /// per `of`: the holder of its NIC's lock.
-    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize;
+    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Arrived) -> bool) -> usize;
 
     /// Bulk memory of this process for `length` bytes, or none now.
     fn claim(&self, length: usize) -> Option<Bulk>;
+
+    /// Copies the first `length` bytes of an arrived message into bulk memory of this
+    /// process, some of which is set aside for that. `None`: not now.
+    fn keep(&self, message: &Arrived, length: usize) -> Option<Bulk> {
+        let _ = (message, length);
+        None
+    }
+
+    /// Tells the senders of this process whether they may send it messages of more than [`parnass_base::lane::WORDS`]
+    /// words. Those under way still come.
+    fn accept_long(&self, accept: bool) {
+        let _ = accept;
+    }
 
     /// Copies `length` bytes from `source` to a piece that this process has claimed, `skip` bytes from its start.
     fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize);
@@ -160,6 +186,17 @@ pub trait Transport: Send + Sync {
 
     /// For the helper thread: sleeps until it is rung, unless `changed` says that there is something.
     fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool);
+}
+
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posting {
+    /// It is on its way.
+    Posted,
+    /// No room now.
+    Full,
+    /// Too long for this mailbox, or just now for this target: the bytes must take another way.
+    TooLong,
 }
 
 /// What a process waits for.

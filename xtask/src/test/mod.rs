@@ -149,10 +149,23 @@ fn programs(places: &table::Places, wanted: &dyn Fn(&str) -> bool, tally: &mut T
     Ok(())
 }
 
-/// The yardsticks run, on our library alone and for a moment each: whether they work, not how fast they are.
+/// The yardsticks run, on our library alone and for a moment each: whether they work, not how fast they are. And the
+/// shortest path keeps its budget of instructions.
 fn benches(places: &table::Places, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut command = std::process::Command::new(places.prefix.join("bin/parnass"));
-    command.args(["bench", "--alone", "--quick", "--output"]).arg(places.scratch.join("benches"));
+    let mut smoke = std::process::Command::new(places.prefix.join("bin/parnass"));
+    smoke.args(["bench", "--alone", "--quick", "--output"]).arg(places.scratch.join("benches"));
+    bench(places, "smoke", smoke, tally)?;
+    let mut instructions = std::process::Command::new("python3");
+    instructions.arg(places.root.join("benches/instructions.py")).arg("--ours").arg(&places.prefix);
+    bench(places, "instructions", instructions, tally)
+}
+
+fn bench(
+    places: &table::Places,
+    name: &str,
+    command: std::process::Command,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
     let outcome = runner::run(command, b"", Duration::from_secs(180), &places.scratch)?;
     let verdict = if outcome.code() == 0 && outcome.leftovers.is_empty() {
         Verdict::Passed
@@ -165,7 +178,7 @@ fn benches(places: &table::Places, tally: &mut Tally) -> anyhow::Result<()> {
             tally::excerpt("stderr", &outcome.stderr)
         ))
     };
-    tally.add("benches", "smoke", outcome.elapsed, verdict);
+    tally.add("benches", name, outcome.elapsed, verdict);
     Ok(())
 }
 

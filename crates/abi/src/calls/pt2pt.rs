@@ -5,7 +5,7 @@
 use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
 use crate::call::Call;
 use crate::calls::request::store;
-use crate::objects::{Communicator, Datatype, Message, Request};
+use crate::objects::{Communicator, Datatype, Message, Request, SENT};
 use parnass_mpi::Result;
 use parnass_mpi::SendMode;
 use parnass_mpi::constants::MPI_MESSAGE_NO_PROC;
@@ -76,7 +76,26 @@ pub fn rsend(
     call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Ready)
 }
 
+#[inline(always)]
+fn isend_in(
+    call: &Call,
+    buffer: Buffer<'_>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    mode: SendMode,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let process = call.process();
+    if process.sends_at_once(comm, &buffer, dest, tag) {
+        request.set_raw(SENT);
+        return Ok(());
+    }
+    request.set(process.isend(comm, buffer, dest, tag, mode)?)
+}
+
 /// MPI_Isend.
+#[inline(always)]
 pub fn isend(
     call: &Call,
     buf: Address,
@@ -87,7 +106,7 @@ pub fn isend(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Standard)?)
+    isend_in(call, buffer(buf, count, datatype), dest, tag, comm, SendMode::Standard, request)
 }
 
 /// MPI_Ibsend.
@@ -129,7 +148,7 @@ pub fn irsend(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Ready)?)
+    isend_in(call, buffer(buf, count, datatype), dest, tag, comm, SendMode::Ready, request)
 }
 
 fn send_again(

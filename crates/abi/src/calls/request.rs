@@ -113,11 +113,21 @@ pub fn request_get_status(
     Ok(())
 }
 
+/// Writes the status of a request of a list, without its error field.
+fn store_of_list(status: StatusOut, result: &Result<Status>) {
+    match result {
+        Ok(Status::EMPTY) => status.set_empty(),
+        Ok(result) => store(status, result),
+        Err(_) => status.set(MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false),
+    }
+}
+
 /// What a call tells that completes several requests: each in its status, and MPI_ERR_IN_STATUS if one failed.
 struct Tally {
     /// Index and error of the first that failed.
     failed: Option<(usize, Error)>,
     failures: usize,
+    total: usize,
     results: Vec<Completed>,
 }
 
@@ -126,18 +136,14 @@ impl Tally {
         let failed =
             results.iter().find_map(|(index, result)| Some((*index, result.as_ref().err()?.clone())));
         let failures = results.iter().filter(|(_, result)| result.is_err()).count();
-        Tally { failed, failures, results }
+        Tally { failed, failures, total: results.len(), results }
     }
 
     /// Writes the statuses, one after the other; the error fields only if one failed (MPI 5.0, section 3.7.5).
     fn store(&self, statuses: StatusesOut) {
         for (place, (_, result)) in self.results.iter().enumerate() {
             let status = statuses.at(place);
-            match result {
-                Ok(Status::EMPTY) => status.set_empty(),
-                Ok(result) => store(status, result),
-                Err(_) => status.set(MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false),
-            }
+            store_of_list(status, result);
             if self.failed.is_some() {
                 status.set_error(result.as_ref().err().map_or(MPI_SUCCESS, Error::class));
             }
@@ -151,7 +157,7 @@ impl Tally {
             format!(
                 "{} of {} completed requests failed; array_of_requests[{index}]: {}; see the MPI_ERROR field of each status",
                 self.failures,
-                self.results.len(),
+                self.total,
                 error.message()
             ),
         ))
@@ -174,9 +180,33 @@ fn tell_several(
 
 /// MPI_Waitall.
 pub fn waitall(call: &Call, _count: i64, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
-    let mut results = Vec::with_capacity(requests.len());
-    complete::wait_all(call.process(), requests, |index, result| results.push((index, result)));
-    tell_several(call, requests, results, statuses)
+    let process = call.process();
+    for index in 0..requests.len() {
+        if let Some(request) = requests.get(index) {
+            complete::wait_unseen(process, request);
+        }
+    }
+    // Statuses are written as requests are told; an error, which is rare, makes another round through them.
+    let mut failed: Vec<Completed> = Vec::new();
+    for index in 0..requests.len() {
+        let result =
+            requests.get(index).and_then(|request| request.poll(process)).unwrap_or(Ok(Status::EMPTY));
+        told_of_list(call, requests, index, &result);
+        store_of_list(statuses.at(index), &result);
+        if result.is_err() {
+            failed.push((index, result));
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    for index in 0..requests.len() {
+        statuses.at(index).set_error(MPI_SUCCESS);
+    }
+    for (index, result) in &failed {
+        statuses.at(*index).set_error(result.as_ref().err().map_or(MPI_SUCCESS, Error::class));
+    }
+    Tally { total: requests.len(), ..Tally::new(failed) }.result()
 }
 
 /// MPI_Testall.

@@ -63,10 +63,25 @@ impl Process {
     ) -> Result<()> {
         let synchronous = mode == SendMode::Synchronous;
         let target = communicator.peer(target);
+        let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
+        if !synchronous && self.put_short(target, match_bits, bytes) {
+            return Ok(());
+        }
+        self.send_bytes_longer(target, match_bits, bytes, synchronous)
+    }
+
+    /// As [`Process::send_bytes`], for what does not go through the mailbox at once.
+    fn send_bytes_longer(
+        &self,
+        target: ProcessId,
+        match_bits: u64,
+        bytes: UserBytes,
+        synchronous: bool,
+    ) -> Result<()> {
         let name = self.slots.borrow(1 + u32::from(synchronous));
         let put = Put {
             target,
-            match_bits: match_bits(communicator, Plane::PointToPoint, tag as u32),
+            match_bits,
             header_data: name.user(),
             source: bytes.address,
             length: bytes.length as usize,
@@ -155,14 +170,26 @@ impl Process {
         bytes: UserBytes,
         tell: impl Fn(&Completion) -> Result<Status>,
     ) -> Result<Status> {
+        if !self.slots.is_concurrent() && self.activities.is_empty() {
+            let entry = criteria.entry(bytes.address, bytes.length, SlotName::NONE.user());
+            if let Some(received) = self.nic().receive_soon(&entry) {
+                return tell(&received);
+            }
+        }
+        self.receive_bytes_later(criteria, bytes, tell)
+    }
+
+    /// As [`Process::receive_bytes`], for a message that does not come soon.
+    #[inline(never)]
+    fn receive_bytes_later(
+        &self,
+        criteria: &Criteria,
+        bytes: UserBytes,
+        tell: impl Fn(&Completion) -> Result<Status>,
+    ) -> Result<Status> {
         let name = self.slots.borrow(1);
         let entry = criteria.entry(bytes.address, bytes.length, name.user());
-        let soon = if self.slots.is_concurrent() || !self.activities.is_empty() {
-            None
-        } else {
-            self.nic().receive_soon(&entry)
-        };
-        match soon.map_or_else(|| self.nic().append(List::Priority, &entry), Ok) {
+        match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Complete(event)) => {
                 self.slots.untouched(name);
                 tell(&Completion::from(&event))

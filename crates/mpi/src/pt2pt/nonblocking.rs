@@ -6,13 +6,31 @@ use crate::datatype::Buffer;
 use crate::error::Result;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
-use crate::pt2pt::transfer::{match_bits, sending};
+use crate::pt2pt::transfer::{contiguous, match_bits, sending};
 use crate::pt2pt::{Envelope, SendMode};
 use crate::request::Request;
 use crate::request::operation::{Direction, Operation, Outcome};
 use std::sync::Arc;
 
 impl Process {
+    /// MPI_Isend and MPI_Irsend of a message that is sent at once: then its request is [`Request::sent`]. `false`: nothing was
+    /// done.
+    #[inline]
+    pub fn sends_at_once(
+        &self,
+        communicator: &Communicator,
+        buffer: &Buffer<'_>,
+        target: i32,
+        tag: i32,
+    ) -> bool {
+        if target == MPI_PROC_NULL {
+            return true;
+        }
+        let Some(bytes) = contiguous(buffer) else { return false };
+        let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
+        self.put_short(communicator.peer(target), match_bits, bytes)
+    }
+
     /// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
     pub fn isend(
         &self,

@@ -12,7 +12,7 @@ use crate::request::operation::{Direction, Operation, Outcome, State, Unpack, ou
 use crate::request::slots::{Completion, SlotName};
 use parnass_base::UserAddress;
 use parnass_portals::{
-    Ack, Appended, EntryHandle, List, MatchEntry, ProcessId, Put, PutOutcome, SearchOperation,
+    Ack, Appended, EntryHandle, List, MatchEntry, ProcessId, Protocol, Put, PutOutcome, SearchOperation,
 };
 use std::sync::Arc;
 
@@ -73,6 +73,19 @@ pub(crate) enum Posted {
 }
 
 impl Process {
+    /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
+    #[inline]
+    pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, bytes: UserBytes) -> bool {
+        self.protocols.protocol(bytes.length) == Protocol::Buffered
+            && self.nic().put_short(
+                target,
+                match_bits,
+                SlotName::NONE.user(),
+                bytes.address,
+                bytes.length as usize,
+            )
+    }
+
     /// Hands bytes to the NIC. `owner`: the activity that waits for it.
     #[inline]
     pub(crate) fn put(
@@ -83,6 +96,12 @@ impl Process {
         synchronous: bool,
         owner: Option<u32>,
     ) -> Result<Started> {
+        if !synchronous && self.put_short(target, match_bits, bytes) {
+            if owner.is_some() {
+                note_immediate();
+            }
+            return Ok(Started::Done);
+        }
         let name = self.slots.take(1 + u32::from(synchronous), owner);
         let put = Put {
             target,

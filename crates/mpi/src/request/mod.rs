@@ -55,6 +55,8 @@ enum State {
     /// Until all messages that stand in this account are on their way (MPI_Buffer_iflush).
     Flush(Arc<BufferAccount>),
     Generalized,
+    /// A send that was complete at once, for ever: see [`Request::sent`].
+    Sent,
     /// Complete, but nobody was told yet.
     Complete(Result<Status>),
 }
@@ -106,6 +108,11 @@ impl Request {
     /// For a send or a receive that has been started on a communicator.
     pub fn transfer(communicator: &Arc<Communicator>, operation: Operation) -> Arc<Request> {
         Request::new(Some(Arc::clone(communicator)), Kind::Once, State::Transfer(operation))
+    }
+
+    /// The one request of all sends that were complete at once: it stays complete, however often that is told.
+    pub fn sent() -> Arc<Request> {
+        Request::new(None, Kind::Once, State::Sent)
     }
 
     /// For a send and a receive that complete together.
@@ -217,6 +224,7 @@ impl Request {
         let mut state = self.state();
         let result = match &mut *state {
             State::Inactive | State::Complete(_) => return Some(seen(&mut state)),
+            State::Sent => return Some(seen(&mut State::Complete(Ok(Status::EMPTY)))),
             State::Transfer(operation) => {
                 operation.poll(process).map(|outcome| outcome.map(|outcome| self.status(&outcome)))
             }
@@ -278,7 +286,7 @@ impl Request {
                 "the request is inactive, so that there is nothing to cancel; start it first",
             )),
             // Complete operations complete, whatever is cancelled.
-            State::Complete(_) => Ok(()),
+            State::Complete(_) | State::Sent => Ok(()),
             State::Exchange { .. } | State::Composite(_) | State::Flush(_) | State::Generalized => {
                 Err(Error::new(
                     MPI_ERR_REQUEST,

@@ -63,6 +63,9 @@ impl Default for Slot {
 pub(crate) struct SlotName(u64);
 
 impl SlotName {
+    /// Names no slot.
+    pub(crate) const NONE: SlotName = SlotName(NOBODY);
+
     fn new(index: u32, generation: u32) -> SlotName {
         SlotName(u64::from(index) | u64::from(generation) << 32)
     }
@@ -82,26 +85,7 @@ impl SlotName {
 }
 
 /// How an operation went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Completion {
-    pub(crate) failed: bool,
-    pub(crate) initiator: ProcessId,
-    pub(crate) match_bits: u64,
-    pub(crate) requested_length: u64,
-    pub(crate) placed_length: u64,
-}
-
-impl From<&Event> for Completion {
-    fn from(event: &Event) -> Self {
-        Completion {
-            failed: event.kind == EventKind::Failed,
-            initiator: event.initiator,
-            match_bits: event.match_bits,
-            requested_length: event.requested_length,
-            placed_length: event.placed_length,
-        }
-    }
-}
+pub(crate) use parnass_portals::Received as Completion;
 
 /// The table. All its methods may be called by several threads at once if it was told so with
 /// [`Slots::set_concurrent`]; otherwise by one thread at a time.
@@ -344,6 +328,7 @@ impl Slots {
             failed: slot.failed.load(Ordering::Relaxed),
             initiator: ProcessId(slot.initiator.load(Ordering::Relaxed)),
             match_bits: slot.match_bits.load(Ordering::Relaxed),
+            header_data: slot.header_data.load(Ordering::Relaxed),
             requested_length: slot.requested_length.load(Ordering::Relaxed),
             placed_length: slot.placed_length.load(Ordering::Relaxed),
         }
