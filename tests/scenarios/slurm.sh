@@ -1,4 +1,4 @@
-# A real Slurm of two nodes on this machine: mpiexec inside an allocation, srun with PMI, srun without.
+# A real Slurm of two nodes on this machine: mpiexec inside an allocation, srun with PMI and PMIx, srun without.
 skip() {
     echo "skip: $*"
     exit 77
@@ -74,6 +74,15 @@ salloc -Q -N2 -n2 "$mpiexec" sh -c '[ $PARNASS_RANK = 1 ] && exit 9; exec sleep 
 srun --mpi=pmi2 -N1 -n3 "$PROGRAMS/ring" 10 64 >"$out"
 grep -q 'ring: ok' "$out"
 srun --mpi=pmi2 -N1 -n1 "$PROGRAMS/hello" | grep -q 'Hello from rank 0 of 1'
+if srun --mpi=pmix -N1 -n1 true 2>"$err"; then
+    srun --mpi=pmix -N1 -n3 "$PROGRAMS/ring" 10 64 >"$out"
+    grep -q 'ring: ok' "$out"
+    status=0
+    srun --mpi=pmix -N1 -n2 "$PROGRAMS/die" abort >"$out" 2>&1 || status=$?
+    [ "$status" -eq 42 ]
+else
+    echo "slurm: without srun --mpi=pmix: $(head -n 1 "$err")"
+fi
 srun -N1 -n2 "$PROGRAMS/hello" >"$out" 2>&1 && exit 1
 grep -q "Slurm's srun without PMI-2 has started it" "$out"
 grep -q 'srun --mpi=pmi2' "$out"

@@ -11,6 +11,7 @@ pub mod inherited;
 pub mod lane;
 pub mod lock;
 pub mod note;
+pub mod pmix;
 pub mod process;
 mod record;
 mod region;

@@ -1,4 +1,4 @@
-//! A job of another launcher: its processes find each other through PMI, and the first of each node makes the memory
+//! A job of another launcher: its processes find each other through PMI or PMIx, and the first of each node makes the memory
 //! that the ranks of the node share, and hands it to them over a local socket.
 
 use std::collections::BTreeMap;
@@ -28,9 +28,25 @@ pub struct Foreign {
     leaders: Vec<u32>,
 }
 
+/// What another launcher offers to the processes of its job.
+pub trait Store: std::fmt::Debug + Send {
+    /// Puts bytes under a name. Others see it after the next barrier.
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    /// Gets what `rank` has put under a name before the last barrier.
+    fn get(&mut self, rank: u32, name: &str) -> io::Result<Vec<u8>>;
+    /// Waits until all processes have called it.
+    fn barrier(&mut self) -> io::Result<()>;
+    /// Says that this process has finished with MPI.
+    fn finalize(&mut self) -> io::Result<()>;
+    /// Has the launcher end all processes.
+    fn abort(&mut self, code: i32, message: &str);
+    /// Which part of the launcher's command line has started this process; -1 where it does not know.
+    fn app_number(&mut self) -> i32;
+}
+
 #[derive(Debug)]
 struct State {
-    client: Client,
+    client: Box<dyn Store>,
     local: Local,
     rounds: u32,
 }
@@ -84,7 +100,20 @@ pub fn join(
         1 => vec![0], // Some launchers have nothing to say of a single rank.
         _ => nodes(&mut client, size).map_err(trouble("it does not say which ranks share a host"))?,
     };
-    meet(client, rank, of_rank, make_memory).map_err(trouble("its processes cannot find each other"))
+    meet(Box::new(client), rank, of_rank, make_memory)
+        .map_err(trouble("its processes cannot find each other"))
+}
+
+/// Takes the place that PMIx gives, as [`join`].
+pub fn join_pmix(make_memory: impl FnOnce(u32) -> io::Result<OwnedFd>) -> Result<Membership, Error> {
+    let trouble = |error: io::Error| {
+        Error::new(format!(
+            "a PMIx launcher has started this process, but its job cannot be joined: {error}; libpmix.so.2 must be \
+             found (Debian: libpmix2), or use the mpiexec of Parnass, or unset PMIX_NAMESPACE and PMIX_RANK to run alone"
+        ))
+    };
+    let (store, rank, of_rank) = crate::pmix::connect().map_err(trouble)?;
+    meet(Box::new(store), rank, of_rank, make_memory).map_err(trouble)
 }
 
 /// The node of each rank, as the launcher says.
@@ -131,7 +160,7 @@ impl Station {
 }
 
 fn meet(
-    mut client: Client,
+    mut client: Box<dyn Store>,
     rank: u32,
     of_rank: Vec<u32>,
     make_memory: impl FnOnce(u32) -> io::Result<OwnedFd>,
@@ -153,7 +182,7 @@ fn meet(
         listener = Some((socket, station.address));
     }
     client.barrier()?;
-    let mut station = |leader: u32| Station::decode(&client.get(&format!("parnass-node-{leader}"))?);
+    let mut station = |leader: u32| Station::decode(&client.get(leader, &format!("parnass-node-{leader}"))?);
     let (local, given) = match listener {
         Some((socket, address)) => {
             let stations = leaders.iter().map(|&leader| station(leader)).collect::<io::Result<Vec<_>>>()?;
@@ -185,7 +214,7 @@ fn meet(
         local_size,
         job_memory: Some(memory),
         app_number,
-        job_id: format!("pmi-{}", std::process::id()),
+        job_id: format!("foreign-{}", std::process::id()),
         local_cpus: available_processors(),
         bound: false,
         // Each process reads its own environment.
@@ -277,7 +306,7 @@ impl Foreign {
                 client.barrier()?;
                 let mut all: BTreeMap<u32, Vec<u8>> = parts.into_iter().collect();
                 for &leader in self.leaders.iter().filter(|&&leader| leader != self.rank) {
-                    let bytes = client.get(&name(leader))?;
+                    let bytes = client.get(leader, &name(leader))?;
                     let mut decoder = Decoder::new(&bytes);
                     while decoder.end().is_none() {
                         let rank = decoder.u32().ok_or_else(malformed)?;
@@ -298,8 +327,8 @@ impl Foreign {
     }
 
     /// Has the launcher end all ranks, with this exit code.
-    pub(crate) fn abort(&self, code: i32) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).client.abort(code);
+    pub(crate) fn abort(&self, code: i32, message: &str) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).client.abort(code, message);
     }
 
     /// Tells the launcher that this process has finished with MPI.

@@ -15,6 +15,7 @@ pub mod description;
 mod foreign;
 mod link;
 mod pmi;
+mod pmix;
 mod protocol;
 pub mod wire;
 
@@ -116,7 +117,7 @@ impl Membership {
     }
 }
 
-/// Takes the place that the environment names: a rank of our launcher's job, or of another's that speaks PMI, or a
+/// Takes the place that the environment names: a rank of our launcher's job, or of another's that speaks PMI or PMIx, or a
 /// world of one. Under another's launcher the first rank of each node has `make_memory` make the memory for so many
 /// ranks.
 ///
@@ -131,6 +132,7 @@ pub fn join(make_memory: impl FnOnce(u32) -> io::Result<OwnedFd>) -> Result<Memb
     }
     match other_launcher(variable) {
         Other::Pmi(variables) => foreign::join(&variables, make_memory),
+        Other::Pmix => foreign::join_pmix(make_memory),
         Other::Unknown(complaint) => Err(complaint),
         Other::None => Ok(Membership::alone()),
     }
@@ -178,6 +180,7 @@ const NOT_UNDERSTOOD: [(&str, &str, &str); 7] = [
 enum Other {
     None,
     Pmi(foreign::Variables),
+    Pmix,
     Unknown(Error),
 }
 
@@ -186,6 +189,9 @@ fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Other {
         (variable("PMI_FD"), variable("PMI_RANK"), variable("PMI_SIZE"))
     {
         return Other::Pmi(foreign::Variables { descriptor, rank, size });
+    }
+    if pmix::VARIABLES.iter().all(|name| variable(name).is_some()) {
+        return Other::Pmix;
     }
     let unknown = NOT_UNDERSTOOD.iter().find_map(|(name, whose, way)| {
         let size: u32 = variable(name)?.parse().ok().filter(|size| *size > 1)?;

@@ -123,10 +123,7 @@ impl LauncherLink {
     /// rank and exits with `code`. The caller then ends itself; the launcher does if it does not.
     pub fn abort(&self, code: i32, message: &str) {
         if let Kind::Foreign(foreign) = &self.0 {
-            if !message.is_empty() {
-                eprintln!("parnass: {message}"); // The launcher takes no text.
-            }
-            return foreign.abort(code);
+            return foreign.abort(code, message);
         }
         self.tell(&Message::Abort { code, message: message.to_owned() });
     }

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
+use crate::foreign::Store;
+
 /// Longer answers come from something else.
 const LINE_BYTES_MAXIMUM: usize = 64 << 10;
 /// Room for values, where the launcher does not say it.
@@ -44,41 +46,9 @@ impl Client {
         Ok(client)
     }
 
-    /// Which part of the launcher's command line has started this process; -1 where it does not know.
-    pub fn app_number(&mut self) -> i32 {
-        let answer = self.ask("cmd=get_appnum", "appnum");
-        answer.ok().and_then(|line| field(&line, "appnum")?.parse().ok()).unwrap_or(-1)
-    }
-
-    /// Puts bytes under a name. Others see it after the next barrier.
-    pub fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // Each byte is two digits, and the server counts a closing zero.
-        let digits = (self.value_bytes - 2).min(DIGITS_MAXIMUM);
-        let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
-        self.put_text(name, &format!("n{}", pieces.len()))?;
-        for (index, piece) in pieces.into_iter().enumerate() {
-            let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();
-            self.put_text(&format!("{name}-{index}"), &digits)?;
-        }
-        Ok(())
-    }
-
     fn put_text(&mut self, name: &str, value: &str) -> io::Result<()> {
         let line = format!("cmd=put kvsname={} key={name} value={value}", self.store);
         self.ask(&line, "put_result").map(drop)
-    }
-
-    /// Gets what any process has put under a name before the last barrier.
-    pub fn get(&mut self, name: &str) -> io::Result<Vec<u8>> {
-        let count = self.get_text(name)?;
-        let count: usize =
-            count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
-        let mut bytes = Vec::new();
-        for index in 0..count {
-            let text = self.get_text(&format!("{name}-{index}"))?;
-            bytes.extend(bytes_of_digits(&text).ok_or_else(|| malformed(&text))?);
-        }
-        Ok(bytes)
     }
 
     /// Gets a value as it stands in the store.
@@ -86,22 +56,6 @@ impl Client {
         let line = format!("cmd=get kvsname={} key={name}", self.store);
         let answer = self.ask(&line, "get_result")?;
         Ok(field(&answer, "value").ok_or_else(|| malformed(&answer))?.to_owned())
-    }
-
-    /// Waits until all processes have called it.
-    pub fn barrier(&mut self) -> io::Result<()> {
-        self.ask("cmd=barrier_in", "barrier_out").map(drop)
-    }
-
-    /// Says that this process has finished with MPI.
-    pub fn finalize(&mut self) -> io::Result<()> {
-        self.ask("cmd=finalize", "finalize_ack").map(drop)
-    }
-
-    /// Has the launcher end all processes.
-    pub fn abort(&mut self, code: i32) {
-        // Nobody answers, and where nobody listens there is nothing more to do.
-        let _ = self.socket.write_all(format!("cmd=abort exitcode={code}\n").as_bytes());
     }
 
     /// Sends a line and gives the answer, which must be of `kind` and say no error.
@@ -134,6 +88,54 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+impl Store for Client {
+    fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        // Each byte is two digits, and the server counts a closing zero.
+        let digits = (self.value_bytes - 2).min(DIGITS_MAXIMUM);
+        let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
+        self.put_text(name, &format!("n{}", pieces.len()))?;
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.put_text(&format!("{name}-{index}"), &digits)?;
+        }
+        Ok(())
+    }
+
+    /// Names are of the whole job here: each says itself whose it is.
+    fn get(&mut self, _rank: u32, name: &str) -> io::Result<Vec<u8>> {
+        let count = self.get_text(name)?;
+        let count: usize =
+            count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
+        let mut bytes = Vec::new();
+        for index in 0..count {
+            let text = self.get_text(&format!("{name}-{index}"))?;
+            bytes.extend(bytes_of_digits(&text).ok_or_else(|| malformed(&text))?);
+        }
+        Ok(bytes)
+    }
+
+    fn barrier(&mut self) -> io::Result<()> {
+        self.ask("cmd=barrier_in", "barrier_out").map(drop)
+    }
+
+    fn finalize(&mut self) -> io::Result<()> {
+        self.ask("cmd=finalize", "finalize_ack").map(drop)
+    }
+
+    fn abort(&mut self, code: i32, message: &str) {
+        if !message.is_empty() {
+            eprintln!("parnass: {message}"); // The launcher takes no text.
+        }
+        // Nobody answers, and where nobody listens there is nothing more to do.
+        let _ = self.socket.write_all(format!("cmd=abort exitcode={code}\n").as_bytes());
+    }
+
+    fn app_number(&mut self) -> i32 {
+        let answer = self.ask("cmd=get_appnum", "appnum");
+        answer.ok().and_then(|line| field(&line, "appnum")?.parse().ok()).unwrap_or(-1)
     }
 }
 
@@ -225,8 +227,8 @@ mod tests {
         .unwrap();
         let mut client = Client::new(OwnedFd::from(near)).unwrap();
         client.put("key", &[7; 40]).unwrap(); // Two pieces, as a value has 64 bytes here.
-        assert_eq!(client.get("key").unwrap(), [10, 255]);
-        assert!(client.get("other").unwrap_err().to_string().contains("refused"));
+        assert_eq!(client.get(0, "key").unwrap(), [10, 255]);
+        assert!(client.get(0, "other").unwrap_err().to_string().contains("refused"));
         drop(far);
         assert!(client.barrier().is_err());
     }

@@ -11,6 +11,9 @@ use crate::hosts::{self, Host, Map, Order};
 /// A process is named by sixteen bits in match bits and context ids.
 pub const RANKS_MAXIMUM: u32 = 65_535;
 
+/// Which interfaces the ranks use between hosts.
+const INTERFACE_VARIABLE: &str = "PARNASS_INTERFACE";
+
 /// What the command line asks for.
 #[derive(Debug)]
 pub enum Request {
@@ -115,6 +118,7 @@ enum What {
     Starter,
     Prefix,
     FanOut,
+    Interface,
     Agent,
     Ignored,
     Help,
@@ -256,6 +260,12 @@ const OPTIONS: &[Opt] = &[
         values: &["N"],
         what: What::FanOut,
         help: "start N hosts from each at most; 0: all from here",
+    },
+    Opt {
+        names: &["interface", "iface"],
+        values: &["NAME|NETWORK,..."],
+        what: What::Interface,
+        help: "let ranks on different hosts talk over these only",
     },
     Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
@@ -535,6 +545,7 @@ fn apply(
             let number = text.to_str().and_then(|text| text.parse().ok());
             job.fan_out = Some(number.ok_or_else(|| format!("{option} is {text:?}; it must be a number"))?);
         }
+        What::Interface => for_all.set.push((INTERFACE_VARIABLE.into(), value())),
         What::All | What::Ignored | What::Help | What::Version | What::Agent => {}
     }
     Ok(())

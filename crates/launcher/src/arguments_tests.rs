@@ -38,6 +38,14 @@ fn variables_of_a_part_come_after_those_of_all() {
 }
 
 #[test]
+fn the_interface_is_told_to_all_parts() {
+    let job = parsed("--interface eth0 a : b").unwrap();
+    for part in &job.parts {
+        assert_eq!(part.environment.set, [("PARNASS_INTERFACE".into(), "eth0".into())]);
+    }
+}
+
+#[test]
 fn lists_of_variables_limit_what_is_handed_on() {
     let job = parsed("-genvlist A,B prog : -envlist C other : -envnone third").unwrap();
     let only = |part: usize| job.parts[part].environment.only.as_ref().unwrap().len();

@@ -50,7 +50,10 @@ struct Excluded {
 pub fn names(root: &Path) -> anyhow::Result<Vec<String>> {
     let selection = Selection::read(root)?;
     let mut names: Vec<String> = selection.run.iter().map(|run| format!("mpi4py/{}", run.ranks)).collect();
-    names.extend(["mpi4py-bench", "foreign-program-here", "our-program-elsewhere"].map(str::to_owned));
+    names.extend(
+        ["mpi4py-bench", "foreign-program-here", "our-program-elsewhere", "foreign-launcher"]
+            .map(str::to_owned),
+    );
     Ok(names)
 }
 
@@ -89,7 +92,8 @@ pub fn run(
             }
         }
     }
-    if modules.is_none() && (wanted("foreign-program-here") || wanted("our-program-elsewhere")) {
+    let foreign = ["foreign-program-here", "our-program-elsewhere", "foreign-launcher"];
+    if modules.is_none() && foreign.into_iter().any(wanted) {
         match prepare_foreign(places) {
             Ok(foreign) => exchange(places, &foreign, wanted, tally)?,
             Err(error) => {
@@ -317,6 +321,18 @@ fn exchange(
             let outcome = runner::run(command, b"", Duration::from_secs(60), &places.scratch)?;
             let said = if source == "foreign" { "library: MPICH" } else { ": ok" };
             simple(tally, &format!("our-program-elsewhere/{source}"), &outcome, said);
+        }
+    }
+    if wanted("foreign-launcher") {
+        for (source, arguments, said) in
+            [("foreign", &[][..], "library: Parnass"), ("ring", &["10", "64"], "ring: ok")]
+        {
+            let mut command = Command::new(foreign.join("bin/mpiexec"));
+            let library = places.prefix.join("lib");
+            command.env("PATH", path_with(&foreign.join("bin"))).env("LD_LIBRARY_PATH", library);
+            command.args(["-n", "3"]).arg(places.programs.join(source)).args(arguments);
+            let outcome = runner::run(command, b"", Duration::from_secs(60), &places.scratch)?;
+            simple(tally, &format!("foreign-launcher/{source}"), &outcome, said);
         }
     }
     Ok(())

@@ -112,7 +112,13 @@ impl Guardian {
         if self.leave_to_above(Verdict::Fail, code, ending, report) {
             return;
         }
-        let is_other = |(index, rank): &(usize, &Rank)| rank.is_running() && Some(*index) != ending;
+        // Below, ranks run from the order to start on, whether or not the report of it has come.
+        let runs_below = |index: usize, rank: &Rank| {
+            self.go && rank.ended.is_none() && self.own.binary_search(&index).is_err()
+        };
+        let is_other = |(index, rank): &(usize, &Rank)| {
+            (rank.is_running() || runs_below(*index, rank)) && Some(*index) != ending
+        };
         match self.ranks.iter().enumerate().filter(is_other).count() {
             0 => self.end(code, report),
             others => self.end(code, &format!("{report}; ending {}", counted(others, "other rank"))),
