@@ -84,6 +84,13 @@ impl UserAddress {
         }
     }
 
+    /// As [`UserAddress::copy_apart`], past the caches.
+    #[inline]
+    pub fn stream_from(self, source: UserAddress, length: usize) {
+        // SAFETY: both addresses were promised valid for the operation when they were made.
+        unsafe { crate::copy::stream(source.as_ptr(), self.as_ptr(), length) }
+    }
+
     /// Copies `bytes` to this address.
     #[inline]
     pub fn write(self, bytes: &[u8]) {

@@ -1,7 +1,8 @@
 //! Notes that one process writes and others read: how the members of a group hand data to each other without messages.
 //!
 //! ```text
-//! note      word 0: round (0: never written)     word 1: length of the data     words 2..8: the data, if it is short
+//! note      word 0: round (0: never written)     word 1: length of the data     words 2..8: the data, if it is
+//!                                                                              short; else word 2: where it stands
 //! mark      word 0: the last round of which its writer has read everything
 //! ```
 //! A writer has a ring of notes and uses them in turn, one per round. It writes data and length, and the round last. Who
@@ -62,7 +63,19 @@ impl Default for Mark {
 }
 
 impl Note {
-    /// Announces `length` bytes, which stand in the note or beside it. Only its writer may call it, and only when the
+    /// Says where data that is not in the note stands. Before it is posted, by its writer.
+    #[inline(always)]
+    pub fn refer(&self, place: u64) {
+        self.data[0].store(place, Ordering::Relaxed);
+    }
+
+    /// What [`Note::refer`] said, once it was posted.
+    #[inline(always)]
+    pub fn reference(&self) -> u64 {
+        self.data[0].load(Ordering::Relaxed)
+    }
+
+    /// Announces `length` bytes, which stand in the note or elsewhere. Only its writer may call it, and only when the
     /// readers are done with what stood there.
     #[inline(always)]
     pub fn post(&self, round: u64, length: u64) {
@@ -108,8 +121,9 @@ mod tests {
     fn a_note_is_there_for_its_round_only() {
         let note = Note::default();
         assert_eq!(note.posted(1), None);
-        note.post(1, 40);
-        assert_eq!((note.posted(1), note.posted(2)), (Some(40), None));
+        note.refer(4096);
+        note.post(1, 50);
+        assert_eq!((note.posted(1), note.posted(2), note.reference()), (Some(50), None, 4096));
         note.clear();
         assert_eq!(note.posted(1), None);
     }

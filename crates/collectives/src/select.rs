@@ -21,6 +21,8 @@ pub struct Rule {
 const ANY: u64 = u64::MAX;
 const ALL: u32 = u32::MAX;
 const KIB: u64 = 1 << 10;
+/// Up to so many bytes the board is the fastest way for few processes that have a core each.
+const FEW: u64 = 16 << 20;
 
 const fn rule(
     operation: Operation,
@@ -45,6 +47,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Barrier, false, ALL, ANY, "dissemination"),
     rule(Operation::Bcast, true, 128, 32 * KIB, "linear"),
     rule(Operation::Bcast, true, ALL, ANY, "binomial"),
+    rule(Operation::Bcast, false, 4, FEW, "board"),
     rule(Operation::Bcast, false, ALL, 128 * KIB, "board"),
     rule(Operation::Bcast, false, 4, ANY, "binomial"),
     rule(Operation::Bcast, false, ALL, 32 * KIB, "binomial"),
@@ -63,6 +66,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Allgather, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allgather, true, ALL, 16 * KIB, "gather_bcast"),
     rule(Operation::Allgather, true, ALL, ANY, "ring"),
+    rule(Operation::Allgather, false, 4, FEW, "board"),
     rule(Operation::Allgather, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allgather, false, ALL, 8 * KIB, "recursive_doubling"),
     rule(Operation::Allgather, false, ALL, 4 * KIB, "bruck"),
@@ -72,6 +76,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Alltoall, true, ALL, 512, "board"),
     rule(Operation::Alltoall, true, ALL, 256, "bruck"),
     rule(Operation::Alltoall, true, ALL, ANY, "linear"),
+    rule(Operation::Alltoall, false, 4, FEW, "board"),
     rule(Operation::Alltoall, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Alltoall, false, 4, 32 * KIB, "linear"),
     rule(Operation::Alltoall, false, ALL, 256, "bruck"),
@@ -86,7 +91,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Reduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Reduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Reduce, true, ALL, ANY, "binomial"),
-    rule(Operation::Reduce, false, 4, 1024 * KIB, "board"),
+    rule(Operation::Reduce, false, 4, FEW, "board"),
     rule(Operation::Reduce, false, ALL, 4 * KIB, "board"),
     rule(Operation::Reduce, false, ALL, 64 * KIB, "binomial"),
     rule(Operation::Reduce, false, ALL, ANY, "reduce_scatter_gather"),
@@ -94,6 +99,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Allreduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allreduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Allreduce, true, ALL, ANY, "reduce_bcast"),
+    rule(Operation::Allreduce, false, 4, FEW, "board"),
     rule(Operation::Allreduce, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allreduce, false, ALL, 16 * KIB, "recursive_doubling"),
     rule(Operation::Allreduce, false, ALL, 1024 * KIB, "rabenseifner"),
@@ -101,12 +107,14 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Allreduce, false, ALL, ANY, "reduce_bcast"),
     rule(Operation::ReduceScatter, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatter, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatter, false, 4, 2 * FEW, "board"),
     rule(Operation::ReduceScatter, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatter, false, ALL, 512 * KIB, "recursive_halving"),
     rule(Operation::ReduceScatter, false, ALL, ANY, "pairwise"),
     rule(Operation::ReduceScatter, false, ALL, ANY, "linear"),
     rule(Operation::ReduceScatterBlock, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatterBlock, false, 4, 2 * FEW, "board"),
     rule(Operation::ReduceScatterBlock, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, false, ALL, 512 * KIB, "recursive_halving"),
     rule(Operation::ReduceScatterBlock, false, ALL, ANY, "pairwise"),

@@ -104,6 +104,7 @@ pub struct Process {
     pub(crate) waiters: Waiters,
     pub(crate) staging: Arc<StagingPool>,
     pub(crate) buffers: Buffers,
+    pub(crate) pace: crate::coll::Pace,
     /// Requests that the user has freed before they were complete.
     orphans: Mutex<Vec<Arc<Request>>>,
     any_orphans: AtomicBool,
@@ -142,6 +143,7 @@ impl Process {
             waiters: Waiters::new(0),
             staging: Arc::new(StagingPool::default()),
             buffers: Buffers::default(),
+            pace: crate::coll::Pace::default(),
             orphans: Mutex::new(Vec::new()),
             any_orphans: AtomicBool::new(false),
             thread_level: AtomicI32::new(0),

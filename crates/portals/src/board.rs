@@ -4,15 +4,17 @@
 //! 0                 head: members that still use it, writers that wait for room, arrivals (a line for each ring place)
 //! + HEAD_BYTES      marks: one line for each member
 //! ...               notes: `DEPTH` lines for each member
-//! next page         pieces: `DEPTH` for each member, for data that does not fit into a note
+//! next page         a ring of memory for each member, for data that does not fit into a note
 //! ```
 //! A board lies in the memory of the process that made it, its leader. Everything on it happens in *rounds*, which all
 //! members count alike. In a round every member may post one note, and every other member may read it. A note stays until
-//! all members are done with its round; its place in the ring is used again [`DEPTH`] rounds later.
+//! all members are done with its round; its place is used again [`DEPTH`] rounds later. The memory for longer data is
+//! taken in turn. Where members are few there is more of it than a core has cache for itself: lines that have left the
+//! reader's cache are written several times faster than those that it still holds.
 
 use crate::core::Core;
 use crate::interface::ProcessId;
-use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence};
 use parnass_base::note::{Mark, NOTE_BYTES, NOTE_DATA_AT, Note};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,10 +63,22 @@ pub fn piece_bytes(members: u32) -> usize {
     }
 }
 
+/// Bytes of the ring of memory of a member. What [`DEPTH`] rounds hold, and the rest that is left at its end, fit in.
+fn ring_bytes(members: u32) -> usize {
+    match members {
+        0..=4 => 2 << 20,
+        _ => 2 * PLACES * piece_bytes(members),
+    }
+}
+
+/// Memory is reserved in steps of this many bytes.
+const STEP: usize = 256 << 10;
+
 /// Where the parts of a board for so many members lie.
 struct Places {
     notes: usize,
-    pieces: usize,
+    rings: usize,
+    ring: usize,
     piece: usize,
     end: usize,
 }
@@ -73,9 +87,9 @@ impl Places {
     fn new(members: u32) -> Places {
         let count = members as usize;
         let notes = HEAD_BYTES + count * LINE;
-        let pieces = (notes + count * PLACES * LINE).next_multiple_of(PAGE);
-        let piece = piece_bytes(members);
-        Places { notes, pieces, piece, end: pieces + count * PLACES * piece }
+        let rings = (notes + count * PLACES * LINE).next_multiple_of(PAGE);
+        let ring = ring_bytes(members);
+        Places { notes, rings, ring, piece: piece_bytes(members), end: rings + count * ring }
     }
 }
 
@@ -115,7 +129,7 @@ impl Boards {
             Some((start, _)) => *start,
             None => {
                 let start = made.fresh;
-                if start + places.end > memory.len() || memory.reserve(start, places.pieces).is_err() {
+                if start + places.end > memory.len() || memory.reserve(start, places.rings).is_err() {
                     return 0;
                 }
                 made.fresh = (start + places.end).next_multiple_of(PAGE);
@@ -150,8 +164,9 @@ pub struct Board {
     all_done: AtomicU64,
     /// What the arrivals of a ring place must come to.
     expected: [AtomicU32; PLACES],
-    /// Whether memory stands behind the pieces of this member.
-    reserved: AtomicBool,
+    /// Where the next data goes in the ring of this member, and up to where memory stands behind it.
+    cursor: AtomicU64,
+    reserved: AtomicU64,
 }
 
 impl std::fmt::Debug for Board {
@@ -187,7 +202,8 @@ impl Board {
             next: AtomicU64::new(1),
             all_done: AtomicU64::new(0),
             expected: std::array::from_fn(|_| AtomicU32::new(0)),
-            reserved: AtomicBool::new(false),
+            cursor: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
         })
     }
 
@@ -233,29 +249,51 @@ impl Board {
         done + DEPTH >= round
     }
 
-    /// Where the data of `member` in a round stands, `length` bytes of it.
+    /// Where the data of `member` in a round stands, `length` bytes of it, once it was posted.
     #[inline]
     pub fn data(&self, member: u32, round: u64, length: u64) -> UserAddress {
-        let slot = member as usize * PLACES + Board::place(round);
-        let offset = if length <= NOTE_BYTES as u64 {
-            self.places.notes + slot * LINE + NOTE_DATA_AT
-        } else {
-            self.places.pieces + slot * self.places.piece
-        };
-        self.window.address(offset, length as usize)
+        let member = member as usize;
+        if length <= NOTE_BYTES as u64 {
+            return self.in_note(member, round, length);
+        }
+        let place = self.note(member, round).reference() as usize;
+        self.window.address(self.places.rings + member * self.places.ring + place, length as usize)
     }
 
-    /// Makes sure that there is memory for data of this length. `false`: there is none.
+    #[inline(always)]
+    fn in_note(&self, member: usize, round: u64, length: u64) -> UserAddress {
+        let slot = member * PLACES + Board::place(round);
+        self.window.address(self.places.notes + slot * LINE + NOTE_DATA_AT, length as usize)
+    }
+
+    /// Where this member is to write `length` bytes, at most [`Board::piece_bytes`], before it posts them in a round for which
+    /// there is room. `None`: there is no memory.
     #[inline]
-    pub fn prepare(&self, length: u64) -> bool {
-        length <= NOTE_BYTES as u64 || self.reserved.load(Ordering::Relaxed) || self.reserve()
+    pub fn take_place(&self, round: u64, length: u64) -> Option<UserAddress> {
+        if length <= NOTE_BYTES as u64 {
+            return Some(self.in_note(self.me, round, length));
+        }
+        let ring = self.places.ring as u64;
+        let cursor = self.cursor.load(Ordering::Relaxed);
+        let start = if cursor + length > ring { 0 } else { cursor };
+        if start + length > self.reserved.load(Ordering::Relaxed) && !self.reserve(start + length) {
+            return None;
+        }
+        self.cursor.store((start + length).next_multiple_of(LINE as u64), Ordering::Relaxed);
+        self.note(self.me, round).refer(start);
+        let first = self.places.rings + self.me * self.places.ring;
+        Some(self.window.address(first + start as usize, length as usize))
     }
 
     #[cold]
-    fn reserve(&self) -> bool {
-        let length = PLACES * self.places.piece;
-        let reserved = self.window.reserve(self.places.pieces + self.me * length, length).is_ok();
-        self.reserved.store(reserved, Ordering::Relaxed);
+    fn reserve(&self, end: u64) -> bool {
+        let from = self.reserved.load(Ordering::Relaxed) as usize;
+        let to = (end as usize).next_multiple_of(STEP).min(self.places.ring);
+        let first = self.places.rings + self.me * self.places.ring;
+        let reserved = self.window.reserve(first + from, to - from).is_ok();
+        if reserved {
+            self.reserved.store(to as u64, Ordering::Relaxed);
+        }
         reserved
     }
 

@@ -37,7 +37,7 @@ pub const BULK_BYTES: usize = 64 << 20;
 /// Where the boards start in a rank's area.
 pub const BOARD_AT: usize = BULK_AT + BULK_BYTES;
 /// How much room there is for them.
-pub const BOARD_BYTES: usize = 64 << 20;
+pub const BOARD_BYTES: usize = 256 << 20;
 /// From one rank's area to the next.
 pub const STRIDE: usize = (BOARD_AT + BOARD_BYTES).next_multiple_of(2 << 20);
 

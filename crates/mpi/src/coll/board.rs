@@ -135,11 +135,11 @@ impl Execution {
         }
         let mut length = data.length;
         if length > 0 {
-            if board.prepare(length) {
-                let target = board.data(parts.member(), round, length);
+            if let Some(target) = board.take_place(round, length) {
                 match self.resolve(parts, data.span)? {
                     Ok(bytes) => {
-                        target.copy_apart(bytes.address.offset(data.skip as i64), length as usize);
+                        let source = bytes.address.offset(data.skip as i64);
+                        process.pace.copy(target, source, length as usize);
                     }
                     Err(buffer) => {
                         let layout = buffer.datatype.layout();
@@ -234,11 +234,6 @@ impl<'a> Parts<'a> {
     #[inline]
     fn board(&self) -> Result<&'a Board> {
         self.board.ok_or_else(no_board)
-    }
-
-    #[inline]
-    fn member(&self) -> u32 {
-        self.communicator.rank() as u32
     }
 }
 

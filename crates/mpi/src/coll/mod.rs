@@ -5,10 +5,12 @@ mod board;
 mod cache;
 mod call;
 mod execution;
+mod pace;
 
 pub(crate) use board::BoardSlot;
 pub(crate) use cache::Cache;
 pub use call::{BlockTypes, Blocks, Call, Side};
+pub(crate) use pace::Pace;
 pub use parnass_collectives::{Operation as Collective, Overrides};
 
 use crate::comm::Communicator;
