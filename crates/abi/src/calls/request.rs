@@ -181,16 +181,11 @@ fn tell_several(
 /// MPI_Waitall.
 pub fn waitall(call: &Call, _count: i64, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
     let process = call.process();
-    for index in 0..requests.len() {
-        if let Some(request) = requests.get(index) {
-            complete::wait_unseen(process, request);
-        }
-    }
-    // Statuses are written as requests are told; an error, which is rare, makes another round through them.
+    // Each is told as soon as it is complete; an error, which is rare, makes another round through the statuses.
     let mut failed: Vec<Completed> = Vec::new();
     for index in 0..requests.len() {
         let result =
-            requests.get(index).and_then(|request| request.poll(process)).unwrap_or(Ok(Status::EMPTY));
+            requests.get(index).map_or(Ok(Status::EMPTY), |request| complete::wait(process, request));
         told_of_list(call, requests, index, &result);
         store_of_list(statuses.at(index), &result);
         if result.is_err() {

@@ -73,14 +73,6 @@ pub fn get_status(process: &Process, request: &Request) -> Option<Result<Status>
     })
 }
 
-/// For MPI_Waitall: waits until the request is complete, without telling.
-#[inline]
-pub fn wait_unseen(process: &Process, request: &Request) {
-    if !request.is_complete(process) {
-        process.wait_until(request.awaited(), || request.is_complete(process).then_some(()));
-    }
-}
-
 /// MPI_Waitall: `tell` gets the result of each request, in the order of the list, once all are complete.
 pub fn wait_all(
     process: &Process,
@@ -88,7 +80,9 @@ pub fn wait_all(
     mut tell: impl FnMut(usize, Result<Status>),
 ) {
     for request in live(requests) {
-        wait_unseen(process, request);
+        if !request.is_complete(process) {
+            process.wait_until(request.awaited(), || request.is_complete(process).then_some(()));
+        }
     }
     poll_all(process, requests, &mut tell);
 }
