@@ -6,7 +6,10 @@ use parnass_collectives::Overrides;
 use parnass_mpi::coll::Settings as CollectiveSettings;
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
+use parnass_transport::Transport;
+use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, Tcp};
 use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -15,16 +18,48 @@ use std::sync::Arc;
 #[rustfmt::skip]
 mod tuning;
 
-/// The virtual NIC of local rank `rank` over the node's memory, or over memory of this process alone for a world of one.
-pub fn interface(job_memory: Option<OwnedFd>, rank: u32, settings: &Tunables) -> io::Result<Interface> {
+/// Shared memory with the ranks of this node, or memory of this process alone for a world of one.
+fn shared_memory(
+    job_memory: Option<OwnedFd>,
+    local_rank: u32,
+    settings: &Tunables,
+) -> io::Result<SharedMemory> {
     let memory = match job_memory {
         Some(file) => JobMemory::open(file)?,
         None => JobMemory::private()?,
     };
     let options = Options { cross_memory: settings.switch(tunables::DIRECT) };
-    let transport = SharedMemory::attach_with(memory, rank, options)?;
-    Interface::new(Box::new(transport)).map_err(|error| io::Error::other(format!("{error:?}")))
+    SharedMemory::attach_with(memory, local_rank, options)
 }
+
+/// The way to all ranks: shared memory, and TCP when there are ranks on other nodes.
+fn transport(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Box<dyn Transport>, String> {
+    if membership.local_size == membership.size {
+        return Ok(Box::new(shared));
+    }
+    let words = std::env::var(INTERFACE_VARIABLE).unwrap_or_default();
+    let selection =
+        Selection::parse(&words).map_err(|reason| format!("{INTERFACE_VARIABLE} is '{words}': {reason}"))?;
+    let nodes: Vec<u32> = (0..membership.size).map(|rank| membership.node_of(rank)).collect();
+    let host = membership.nodes.name(membership.node_of(membership.rank));
+    let listener = Listener::new(host, &selection)?;
+    let contacts = membership
+        .exchange(&listener.contact())
+        .map_err(|error| format!("the launcher does not pass on where the ranks are: {error}"))?;
+    let job = membership.clone();
+    let on_loss = move |loss: Loss| {
+        job.launcher().abort(LOST, &format!("rank {}: {loss}", job.rank));
+        errors::exit_now(LOST)
+    };
+    let near = Arc::new(shared);
+    let network =
+        Tcp::new(listener, membership.rank, membership.key(), &contacts, waker(&near), Box::new(on_loss))
+            .map_err(|error| format!("TCP cannot be used: {error}"))?;
+    Ok(Box::new(Hybrid::new(near, network, &nodes)))
+}
+
+/// The exit code of a job that has lost a connection.
+const LOST: i32 = 1;
 
 /// Joins the job and makes the process.
 ///
@@ -32,16 +67,14 @@ pub fn interface(job_memory: Option<OwnedFd>, rank: u32, settings: &Tunables) ->
 /// A sentence for a person: why the job cannot be joined and what to do.
 pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let mut membership = parnass_bootstrap::join(JobMemory::create).map_err(|error| error.to_string())?;
-    if membership.nodes.count() > 1 {
-        return Err(
-            "the ranks of this job are on several hosts, between which there is no transport yet".to_owned()
-        );
-    }
     let tunables = tunables(membership.tunables.as_deref())?;
     let overrides = overrides(&tunables)?;
     let job_memory = membership.job_memory.take();
-    let interface = interface(job_memory, membership.local_rank, &tunables)
+    let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
+    let membership = Arc::new(membership);
+    let interface = Interface::new(transport(shared, &membership)?)
+        .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {
         app_number: membership.app_number,
         universe_size: membership.size as i32,
@@ -80,7 +113,7 @@ fn overrides(settings: &Tunables) -> Result<Overrides, String> {
 }
 
 /// The launcher as the process sees it.
-struct Launcher(Membership);
+struct Launcher(Arc<Membership>);
 
 impl parnass_mpi::process::Launcher for Launcher {
     fn abort(&self, code: i32, message: &str) -> ! {

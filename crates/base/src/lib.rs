@@ -1,5 +1,6 @@
 //! The ground that every other room stands on: opaque user addresses, mapped memory, records, the mailbox lane,
-//! the lock and the doorbell that processes share, the atomics facade and the futex. Nothing here knows messages.
+//! the lock and the doorbell that processes share, the atomics facade, the futex, and sockets that read and write user
+//! memory. Nothing here knows messages.
 
 mod address;
 pub mod atomics;
@@ -15,6 +16,7 @@ pub mod pmix;
 pub mod process;
 mod record;
 mod region;
+pub mod socket;
 
 pub use address::{Scratch, UserAddress};
 pub use record::{Record, Word32, Word64};

@@ -305,6 +305,7 @@ impl Process {
         self.buffers.flush_all(self);
         self.wait_until(None, || (self.activities.is_empty()).then_some(()));
         self.synchronise()?;
+        self.nic.close();
         self.finalized.store(true, Ordering::Release);
         self.settings.launcher.finalized();
         Ok(())

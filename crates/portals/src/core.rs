@@ -6,6 +6,7 @@
 
 use crate::board::Boards;
 use crate::event_list::EventList;
+use crate::far::{FAR, FarPuts};
 use crate::index::Pattern;
 use crate::interface::*;
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
@@ -38,7 +39,12 @@ pub struct Core {
     pub me: u32,
     /// This process in locks.
     holder: u32,
+    /// The NICs that this process shares.
     pub nics: Vec<Nic>,
+    /// Where the NIC of each process is among them, or [`FAR`].
+    pub places: Vec<u32>,
+    own_place: usize,
+    pub far_puts: FarPuts,
     /// What could not go yet, by target.
     pub delayed: Mutex<Vec<VecDeque<Delayed>>>,
     /// How much that is, by target.
@@ -90,7 +96,7 @@ impl Outcome {
 
 impl std::fmt::Debug for Core {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "NIC of {} among {}", self.me, self.nics.len())
+        write!(formatter, "NIC of {} among {}", self.me, self.size())
     }
 }
 
@@ -101,10 +107,19 @@ impl Core {
     pub fn new(transport: Box<dyn Transport>) -> Core {
         let size = transport.size();
         let zeros = || (0..size).map(|_| AtomicU32::new(0)).collect();
+        let me = transport.me();
+        let (mut nics, mut places) = (Vec::new(), vec![FAR; size as usize]);
+        for (rank, place) in (0..).zip(&mut places).filter(|(rank, _)| transport.shares(*rank)) {
+            *place = nics.len() as u32;
+            nics.push(Nic::new(&transport.nic_memory(rank)));
+        }
         Core {
-            me: transport.me(),
             holder: transport.holder(),
-            nics: (0..size).map(|rank| Nic::new(&transport.nic_memory(rank))).collect(),
+            me,
+            own_place: places[me as usize] as usize,
+            nics,
+            places,
+            far_puts: FarPuts::default(),
             delayed: Mutex::new((0..size).map(|_| VecDeque::new()).collect()),
             delayed_by_target: zeros(),
             delayed_count: AtomicU32::new(0),
@@ -119,12 +134,18 @@ impl Core {
     }
 
     pub fn size(&self) -> u32 {
-        self.nics.len() as u32
+        self.places.len() as u32
     }
 
     #[inline(always)]
     pub fn own(&self) -> &Nic {
-        &self.nics[self.me as usize]
+        &self.nics[self.own_place]
+    }
+
+    /// The NIC of a process of this node.
+    #[inline(always)]
+    pub fn nic_of(&self, process: u32) -> &Nic {
+        &self.nics[self.places[process as usize] as usize]
     }
 
     #[inline(always)]
@@ -224,6 +245,19 @@ impl Core {
         if flags & flag::ACK != 0 {
             outcome.notices.push((initiator, notice(record, self.me, EventKind::Ack)));
         }
+        if flags & flag::STREAM != 0 || flags & flag::DIRECT != 0 && self.is_far(initiator) {
+            let remote = record.remote.get();
+            let complete = if flags & flag::STREAM != 0 {
+                self.land_stream(nic, index, remote)
+            } else {
+                self.pull(nic, index, initiator, remote)
+            };
+            if !complete {
+                return Appended::Posted(EntryHandle(nic.slab.handle(index)));
+            }
+            nic.slab.release(index);
+            return Appended::Complete(event);
+        }
         if flags & flag::DIRECT != 0 {
             if placed == 0 {
                 outcome.notices.push((initiator, notice(record, self.me, EventKind::Send)));
@@ -318,6 +352,7 @@ impl Core {
         self.transport.take(of, BATCH, &mut |message| match Incoming::decode(message) {
             Some(Incoming::Put(arrival)) => self.deliver(nic, of, driver, &arrival, outcome),
             Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
+            Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
             None => {
                 nic.control.dropped.set(nic.control.dropped.get() + 1);
                 true
@@ -352,7 +387,7 @@ impl Core {
                 self.transport.place(of, memory, &bytes[..placed as usize])
             }
             Payload::Bulk(bulk) => self.transport.drain(Bulk(bulk), 0, of, memory, placed as usize),
-            Payload::Direct(_) | Payload::Piped(_) => Ok(()),
+            Payload::Direct(_) | Payload::Piped(_) | Payload::Stream(_) => Ok(()),
             Payload::Long(message) => self.place_long(of, memory, message, placed as usize),
         };
         if moved == Err(MemoryError::NotPermitted) {
@@ -371,6 +406,16 @@ impl Core {
         }
         match arrival.payload {
             Payload::Bulk(bulk) => self.transport.discard(Bulk(bulk)),
+            Payload::Stream(payload) => {
+                if !self.land_stream(nic, index, payload) {
+                    return true;
+                }
+            }
+            Payload::Direct(put) if self.is_far(arrival.source) => {
+                if !self.pull(nic, index, arrival.source, put) {
+                    return true;
+                }
+            }
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
@@ -488,6 +533,10 @@ impl Core {
                 flags |= flag::BULK | flag::KEPT;
                 record.remote.set(bulk.0);
             }
+            Payload::Stream(payload) => {
+                flags |= flag::STREAM;
+                record.remote.set(payload);
+            }
         }
         record.flags.set(flags);
         record.order.set(nic.next_order());
@@ -510,7 +559,10 @@ impl Core {
     }
 
     fn notify(&self, process: u32, event: &Event) {
-        let nic = &self.nics[process as usize];
+        if self.is_far(process) {
+            return self.notify_far(process, event);
+        }
+        let nic = self.nic_of(process);
         self.lock(nic);
         self.queue_copy(nic, event, flag::AWAITED);
         nic.lock().release();
@@ -521,7 +573,7 @@ impl Core {
     pub fn call(&self, process: u32, alone: bool) {
         if process != self.me {
             // The ring's fence orders this before the look for sleepers; pairs with the swap in `answer`.
-            self.nics[process as usize].control.calls.fetch_add(1, Ordering::Release);
+            self.nic_of(process).control.calls.fetch_add(1, Ordering::Release);
             self.transport.ring(process);
             if self.transport.shown(process) == Waiting::Not && (alone || !self.transport.reaches(process)) {
                 self.transport.ring_helper(process);

@@ -209,6 +209,13 @@ impl Interface {
         self.core.transport.reaches(peer.0)
     }
 
+    /// Says goodbye to the peers on other nodes, before the end of this process: it is no loss to them then.
+    pub fn close(&self) {
+        if let Some(network) = self.core.transport.network() {
+            network.close();
+        }
+    }
+
     /// Sends. Never blocks: what cannot go now is kept, in order, and goes when `progress` or `wait` runs.
     ///
     /// # Errors

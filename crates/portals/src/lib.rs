@@ -7,6 +7,7 @@
 //! * `message`: what travels; `record`, `slab`, `index`, `nic`: what a NIC's memory holds, and how a match is found;
 //! * `core`: taking in arrivals, matching, receiving; `send`: puts on their way out;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
+//! * `far`: peers on other nodes;
 //! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
 //! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
@@ -18,6 +19,7 @@
 mod board;
 mod core;
 mod event_list;
+mod far;
 mod helper;
 mod index;
 mod interface;

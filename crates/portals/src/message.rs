@@ -8,9 +8,23 @@
 //! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
 //! | `PIPED`     | match bits, header data, piece, length, user         | 1 if an ack is wanted |
+//!
+//! Between nodes, where the last two words of a message with a payload name the payload and its length:
+//!
+//! | kind        | words                                                | small number          |
+//! |-------------|------------------------------------------------------|-----------------------|
+//! | `STREAM`    | match bits, header data, user, with a payload        | 1 if an ack is wanted |
+//! | `DIRECT`    | match bits, header data, name of the put, length, user | 1 if an ack is wanted |
+//! | `PULL`      | name of the put, handle of the transfer, length      | 0                     |
+//! | `DATA`      | handle of the transfer, offset, with a payload       | 0                     |
+//! | `NOTICE`    | user, match bits, header data, length                | kind of the event     |
+//! | `LANDED`    | handle of the transfer, length; to oneself           | 0                     |
+//! | `SENT`      | name of the put; to oneself                          | 0                     |
 
+use crate::interface::{Event, EventKind, ProcessId};
 use parnass_base::UserAddress;
-use parnass_base::lane::{self, Arrived};
+use parnass_base::lane::{self, Arrived, Message};
+use parnass_transport::{BULK_WORD, LENGTH_WORD};
 
 pub const INLINE: u32 = 1;
 pub const INLINE_ACK: u32 = 2;
@@ -18,12 +32,18 @@ pub const BULK: u32 = 3;
 pub const DIRECT: u32 = 4;
 pub const PIECE: u32 = 5;
 pub const PIPED: u32 = 6;
+pub const STREAM: u32 = 7;
+pub const PULL: u32 = 8;
+pub const DATA: u32 = 9;
+pub const NOTICE: u32 = 10;
+pub const LANDED: u32 = 11;
+pub const SENT: u32 = 12;
 
 /// Bytes that an inline message without and with ack can carry.
 pub const INLINE_ROOM: usize = 40;
 pub const INLINE_ACK_ROOM: usize = 32;
 
-const SOURCE_BITS: u32 = 20;
+const SOURCE_BITS: u32 = parnass_transport::PROCESS_BITS;
 const SMALL_BITS: u32 = 8;
 
 /// A tag from its parts.
@@ -92,6 +112,8 @@ pub enum Payload<'a> {
     Piped(u64),
     /// In this message, which has several slots.
     Long(&'a Arrived<'a>),
+    /// A payload that the network keeps, or that still arrives.
+    Stream(u64),
 }
 
 /// A part of a matched message, where data cannot go directly.
@@ -104,11 +126,57 @@ pub struct Piece {
     pub length: u64,
 }
 
+/// What another node sends besides puts, and what the network tells this process.
+#[derive(Clone, Copy, Debug)]
+pub enum FarMessage {
+    Pull { source: u32, put: u64, transfer: u64, length: u64 },
+    Data { source: u32, transfer: u64, offset: u64, payload: u64, length: u64 },
+    Notice { source: u32, kind: u32, event: Event },
+    Landed { source: u32, transfer: u64, length: u64 },
+    Sent { source: u32, put: u64 },
+}
+
+impl FarMessage {
+    #[cold]
+    fn decode(message: &Message) -> Option<FarMessage> {
+        let (kind, small, source) = parts(message.tag);
+        let words = &message.words;
+        Some(match kind {
+            PULL => FarMessage::Pull { source, put: words[0], transfer: words[1], length: words[2] },
+            DATA => FarMessage::Data {
+                source,
+                transfer: words[0],
+                offset: words[1],
+                payload: words[BULK_WORD],
+                length: words[LENGTH_WORD],
+            },
+            NOTICE => FarMessage::Notice {
+                source,
+                kind: small as u32,
+                event: Event {
+                    kind: EventKind::Ack,
+                    user: words[0],
+                    initiator: ProcessId(source),
+                    match_bits: words[1],
+                    header_data: words[2],
+                    requested_length: words[3],
+                    placed_length: words[3],
+                    taken: 0,
+                },
+            },
+            LANDED => FarMessage::Landed { source, transfer: words[0], length: words[1] },
+            SENT => FarMessage::Sent { source, put: words[0] },
+            _ => return None,
+        })
+    }
+}
+
 /// What a message says.
 #[derive(Clone, Copy, Debug)]
 pub enum Incoming<'a> {
     Put(Arrival<'a>),
     Piece(Piece),
+    Far(FarMessage),
 }
 
 impl<'a> Incoming<'a> {
@@ -134,11 +202,12 @@ impl<'a> Incoming<'a> {
             BULK => (words[3], small != 0, words[4], Payload::Bulk(words[2])),
             DIRECT => (words[3], small != 0, words[4], Payload::Direct(words[2])),
             PIPED => (words[3], small != 0, words[4], Payload::Piped(words[2])),
+            STREAM => (words[LENGTH_WORD], small != 0, words[2], Payload::Stream(words[BULK_WORD])),
             PIECE => {
                 let (transfer, offset, bulk, length) = (words[0], words[1], words[2], words[3]);
                 return Some(Incoming::Piece(Piece { source, transfer, offset, bulk, length }));
             }
-            _ => return None,
+            _ => return FarMessage::decode(message).map(Incoming::Far),
         };
         Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, payload }))
     }

@@ -109,7 +109,10 @@ impl Core {
 
     /// Takes in the arrivals of a target that computes, and moves data of this process that matched there.
     fn help(&self, target: u32) -> Helped {
-        let nic = &self.nics[target as usize];
+        if self.is_far(target) {
+            return Helped::default();
+        }
+        let nic = self.nic_of(target);
         let arrivals = self.transport.shown(target) == Waiting::Not && self.transport.poll(target);
         if !arrivals && nic.control.transfers.count.get() == 0 {
             return Helped::default();

@@ -136,6 +136,9 @@ impl Core {
                 Some(Incoming::Piece(piece)) => {
                     self.place_piece(nic, self.me, Driver::Other, &piece, outcome.get_or_insert_default())
                 }
+                Some(Incoming::Far(far)) => {
+                    self.take_far(nic, Driver::Other, &far, outcome.get_or_insert_default())
+                }
                 None => {
                     nic.control.dropped.set(nic.control.dropped.get() + 1);
                     true

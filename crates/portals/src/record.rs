@@ -50,6 +50,8 @@ pub mod flag {
     pub const PIPED: u32 = 64;
     /// The bulk piece is the owner's own: the message came through the mailbox.
     pub const KEPT: u32 = 128;
+    /// The data is a payload that the network keeps.
+    pub const STREAM: u32 = 256;
 }
 
 record! {

@@ -100,6 +100,9 @@ impl Core {
                 return None;
             }
         }
+        if self.is_far(target) {
+            return self.send_far(put);
+        }
         if put.length >= PIPE_LEAST
             && let Some(outcome) = self.send_piped(put)
         {

@@ -260,7 +260,7 @@ impl Core {
 
     /// Moves chunks of a transfer from this process into `target`.
     pub fn move_to(&self, target: u32, work: &Work) -> bool {
-        let nic = &self.nics[target as usize];
+        let nic = self.nic_of(target);
         let mut worked = false;
         if work.wants_pipe {
             return self.give_pipe(target, nic, work);

@@ -13,7 +13,7 @@ use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, Slot};
 use parnass_base::process;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, barrier};
-use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Posting, Transport, Waiting};
+use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
 use std::io;
 use std::mem::offset_of;
 use std::sync::Mutex;
@@ -287,6 +287,14 @@ impl Transport for SharedMemory {
 
     fn limits(&self) -> Limits {
         Limits { bulk_bytes: BULK_BYTES_AT_ONCE, processes: 20 }
+    }
+
+    fn shares(&self, peer: u32) -> bool {
+        peer < self.size()
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        None
     }
 
     fn nic_memory(&self, of: u32) -> Window {

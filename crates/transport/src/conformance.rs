@@ -1,10 +1,11 @@
 //! What every transport must do, as tests that each sibling runs.
 //!
 //! A sibling gives a function that makes the transports of a job of some size, all in this process, and calls
-//! [`check`] with it. Each check panics with what was wrong.
+//! [`check`] with it. Each check panics with what was wrong. What holds only between processes that share memory is
+//! checked between those; a network between the others is checked by [`check_network`].
 
-use crate::{MemoryError, Posting, Transport, Waiting};
-use parnass_base::lane::{HEAD, WORDS};
+use crate::{BULK_WORD, Bulk, LENGTH_WORD, MemoryError, Network, Posting, Transport, Waiting};
+use parnass_base::lane::{HEAD, Message, WORDS};
 use parnass_base::{Scratch, Word64};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,8 +41,34 @@ pub fn numbers(make: &dyn Fn(u32) -> Job) {
     }
 }
 
+/// A check that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tries until something has come of it. Nothing is decided by how long that takes.
+fn until<R>(what: &str, mut attempt: impl FnMut() -> Option<R>) -> R {
+    let start = Instant::now();
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(start.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+/// Takes messages until there are `count`.
+fn gather(transport: &dyn Transport, of: u32, count: usize) -> Vec<(u32, [u64; WORDS])> {
+    let mut taken = Vec::new();
+    until("a message", || {
+        taken.extend(take_all(transport, of));
+        (taken.len() >= count).then_some(())
+    });
+    taken
+}
+
 fn take_all(transport: &dyn Transport, of: u32) -> Vec<(u32, [u64; WORDS])> {
     let mut taken = Vec::new();
+    transport.poll(of);
     while transport.take(of, 5, &mut |message| {
         taken.push((message.tag, message.words));
         true
@@ -60,8 +87,8 @@ pub fn order_and_content(make: &dyn Fn(u32) -> Job) {
             assert!(sender.post(2, sender.me(), &words));
         }
     }
-    assert!(job[2].poll(2));
-    let taken = take_all(&*job[2], 2);
+    until("a message", || job[2].poll(2).then_some(()));
+    let taken = gather(&*job[2], 2, 60);
     for sender in 0..3 {
         let numbers: Vec<u64> =
             taken.iter().filter(|message| message.0 == sender).map(|message| message.1[0]).collect();
@@ -69,6 +96,9 @@ pub fn order_and_content(make: &dyn Fn(u32) -> Job) {
     }
     assert!(taken.iter().all(|message| message.1[6] == message.1[0] + 6));
     assert!(!job[2].poll(2));
+    if !job[0].shares(1) || !job[2].shares(1) {
+        return;
+    }
     // A peer that holds the lock may take them too.
     assert!(job[0].post(1, 7, &[1]));
     assert!(job[2].poll(1));
@@ -79,6 +109,9 @@ pub fn order_and_content(make: &dyn Fn(u32) -> Job) {
 /// while the target does not want them. What is kept comes back.
 pub fn bytes_travel_in_messages(make: &dyn Fn(u32) -> Job) {
     let job = make(2);
+    if !job[0].shares(1) {
+        return;
+    }
     let source = filled(1 << 20, 3);
     let post = |length| job[0].post_bytes(1, 9, [1, length as u64], source.address(), length);
     assert_eq!(post(1 << 20), Posting::TooLong);
@@ -138,10 +171,29 @@ pub fn a_full_mailbox_refuses(make: &dyn Fn(u32) -> Job) {
         assert!(sent < 1 << 20, "a mailbox without bound");
     }
     assert!(sent >= 16, "room for only {sent} messages");
-    assert_eq!(job[1].take(1, 1, &mut |_| true), 1);
-    assert!(job[0].post(1, 0, &[sent]));
-    let numbers: Vec<u64> = take_all(&*job[1], 1).iter().map(|message| message.1[0]).collect();
-    assert_eq!(numbers, (1..=sent).collect::<Vec<_>>());
+    let mut numbers = Vec::new();
+    let one = |message: &Message, numbers: &mut Vec<u64>| {
+        numbers.push(message.words[0]);
+        true
+    };
+    if job[0].shares(1) {
+        assert_eq!(job[1].take(1, 1, &mut |message| one(message, &mut numbers)), 1);
+        assert!(job[0].post(1, 0, &[sent]));
+    } else {
+        until("room", || {
+            // Who has no room tries again, and looks after its network meanwhile.
+            job[0].poll(0);
+            job[1].poll(1);
+            job[1].take(1, 1, &mut |message| one(message, &mut numbers));
+            job[0].post(1, 0, &[sent]).then_some(())
+        });
+    }
+    until("the last message", || {
+        job[0].poll(0);
+        numbers.extend(take_all(&*job[1], 1).iter().map(|message| message.1[0]));
+        (numbers.len() as u64 > sent).then_some(())
+    });
+    assert_eq!(numbers, (0..=sent).collect::<Vec<_>>());
 }
 
 /// A message that is refused stays first.
@@ -150,23 +202,29 @@ pub fn a_refused_message_stays(make: &dyn Fn(u32) -> Job) {
     for number in 0..3 {
         assert!(job[0].post(1, 0, &[number]));
     }
-    assert_eq!(job[1].take(1, 10, &mut |message| message.words[0] == 0), 1);
-    assert!(job[1].poll(1));
-    assert_eq!(take_all(&*job[1], 1).iter().map(|message| message.1[0]).collect::<Vec<_>>(), [1, 2]);
+    until("the first message", || {
+        job[1].poll(1);
+        (job[1].take(1, 10, &mut |message| message.words[0] == 0) == 1).then_some(())
+    });
+    until("the second message", || job[1].poll(1).then_some(()));
+    let rest: Vec<u64> = gather(&*job[1], 1, 2).iter().map(|message| message.1[0]).collect();
+    assert_eq!(rest, [1, 2]);
 }
 
 /// Threads of one process, and several processes, send at once.
 pub fn senders_in_threads(make: &dyn Fn(u32) -> Job) {
     const EACH: u64 = 500;
     let job = make(3);
-    let threads: Vec<_> = [0, 0, 1]
+    let threads: Vec<_> = [0u32, 0, 1]
         .into_iter()
         .zip(0..)
         .map(|(process, number)| {
             let transport: Arc<dyn Transport> = job[process as usize].clone();
             std::thread::spawn(move || {
+                let tag = number << crate::PROCESS_BITS | process;
                 for step in 0..EACH {
-                    while !transport.post(2, number, &[step]) {
+                    while !transport.post(2, tag, &[step]) {
+                        transport.poll(process);
                         std::thread::yield_now();
                     }
                 }
@@ -175,9 +233,11 @@ pub fn senders_in_threads(make: &dyn Fn(u32) -> Job) {
         .collect();
     let mut next = [0; 3];
     while next != [EACH; 3] {
+        job[2].poll(2);
         if job[2].take(2, 50, &mut |message| {
-            assert_eq!(next[message.tag as usize], message.words[0]);
-            next[message.tag as usize] += 1;
+            let number = (message.tag >> crate::PROCESS_BITS) as usize;
+            assert_eq!(next[number], message.words[0]);
+            next[number] += 1;
             true
         }) == 0
         {
@@ -204,6 +264,9 @@ fn content(scratch: &Scratch) -> Vec<u8> {
 /// Bulk memory is bounded, keeps what was filled in, and can be used again when it has come back.
 pub fn bulk_pieces_travel_and_come_back(make: &dyn Fn(u32) -> Job) {
     let job = make(2);
+    if !job[0].shares(1) {
+        return;
+    }
     let limit = job[0].limits().bulk_bytes;
     assert!(job[0].claim(limit.max(job[0].pipe_bytes(1)) + 1).is_none());
     for length in [1, 64, 65, 5_000, limit] {
@@ -259,6 +322,9 @@ pub fn memory_of_peers(make: &dyn Fn(u32) -> Job) {
 /// The memory of a NIC is zero, and the same for all who see it.
 pub fn nic_memory_is_shared(make: &dyn Fn(u32) -> Job) {
     let job = make(2);
+    if !job[0].shares(1) {
+        return;
+    }
     let (own, seen) = (job[1].nic_memory(1), job[0].nic_memory(1));
     assert_eq!(own.len(), seen.len());
     let word = seen.record::<Word64>(64);
@@ -319,7 +385,235 @@ pub fn waiting_is_shown(make: &dyn Fn(u32) -> Job) {
     let job = make(3);
     for waiting in [Waiting::For(0), Waiting::For(2), Waiting::ForAny, Waiting::Not] {
         job[1].show(waiting);
-        assert_eq!(job[0].shown(1), waiting);
+        assert_eq!(job[0].shown(1), if job[0].shares(1) { waiting } else { Waiting::Not });
         assert_eq!(job[0].shown(2), Waiting::Not);
     }
+}
+
+/// A job on a network: what connects each of its processes.
+pub type NetworkJob = Vec<Arc<dyn Network>>;
+
+/// Runs every check of a network.
+pub fn check_network(make: &dyn Fn(u32) -> NetworkJob) {
+    network_numbers(make);
+    all_pairs_at_once(make);
+    payloads_land(make);
+    payloads_are_bounded(make);
+    lent_payloads_arrive(make);
+    what_is_refused_stays(make);
+}
+
+/// A message with the number of its sender at the end of its tag.
+fn tag(sender: &dyn Network, number: u32) -> u32 {
+    number << crate::PROCESS_BITS | sender.me()
+}
+
+/// Takes one message, whatever it is; `decide` is called with it.
+fn take_one(network: &dyn Network, decide: &mut dyn FnMut(&Message)) -> Message {
+    let mut found = None;
+    until("a message", || {
+        network.poll();
+        network.take(1, &mut |message| {
+            let first = found.is_none();
+            if first {
+                decide(message);
+                found = Some(*message);
+            }
+            first
+        });
+        found
+    })
+}
+
+/// Everybody knows its number, and how many there are.
+pub fn network_numbers(make: &dyn Fn(u32) -> NetworkJob) {
+    for (number, network) in (0..).zip(make(3)) {
+        assert_eq!((network.me(), network.size()), (number, 3));
+        assert!(network.stream_bytes() >= 4096);
+        assert!(!network.look());
+    }
+}
+
+/// Everybody sends to everybody else at the same moment; order holds per pair.
+pub fn all_pairs_at_once(make: &dyn Fn(u32) -> NetworkJob) {
+    const EACH: u64 = 200;
+    let job = make(4);
+    let threads: Vec<_> = job
+        .into_iter()
+        .map(|network| {
+            std::thread::spawn(move || {
+                let me = network.me();
+                let mut next = [0u64; 4];
+                let mut sent = 0;
+                while sent < EACH || (0..4).any(|peer| peer != me && next[peer as usize] != EACH) {
+                    if sent < EACH {
+                        for peer in (0..4).filter(|peer| *peer != me) {
+                            assert!(network.post(peer, tag(&*network, 1), &[sent, 7, 7]));
+                        }
+                        sent += 1;
+                    }
+                    network.poll();
+                    network.take(10, &mut |message| {
+                        let peer = message.tag as usize & 0xf;
+                        assert_eq!(message.words[..3], [next[peer], 7, 7]);
+                        next[peer] += 1;
+                        true
+                    });
+                    std::thread::yield_now();
+                }
+                network
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("a process");
+    }
+}
+
+/// A payload lands where its taker says: at once, later, shortened, or not at all.
+pub fn payloads_land(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    let limit = job[0].stream_bytes();
+    for length in [1, 100, 5_000, limit] {
+        let source = filled(length, 3);
+        let then = Message { tag: tag(&*job[1], 9), words: [1, 2, 3, 4, 5, 6, 7] };
+        for (way, room) in [("at once", length), ("later", length), ("short", length / 2), ("never", 0)] {
+            let words = [1, 2, 3, 4, 5];
+            until("credit", || {
+                job[1].poll();
+                job[0].poll();
+                job[0].stream(1, tag(&*job[0], 4), &words, source.address(), length).then_some(())
+            });
+            let target = Scratch::new(length);
+            target.address().write(&vec![0; length]);
+            let mut there = false;
+            let mut land = |bulk| match way {
+                "never" => {
+                    job[1].discard(bulk);
+                    there = true;
+                }
+                _ => there = job[1].land(bulk, target.address(), room, then),
+            };
+            let message = take_one(&*job[1], &mut |message| {
+                if way != "later" {
+                    land(Bulk(message.words[BULK_WORD]));
+                }
+            });
+            assert_eq!((message.tag, &message.words[..5]), (tag(&*job[0], 4), &words[..]));
+            assert_eq!(message.words[LENGTH_WORD], length as u64);
+            if way == "later" {
+                // What comes behind it is seen meanwhile.
+                assert!(job[0].post(1, tag(&*job[0], 5), &[]));
+                assert_eq!(take_one(&*job[1], &mut |_| ()).tag, tag(&*job[0], 5));
+                land(Bulk(message.words[BULK_WORD]));
+            }
+            if !there {
+                assert_eq!(take_one(&*job[1], &mut |_| ()), then);
+            }
+            let mut expected = content(&source);
+            expected[room..].fill(0);
+            assert_eq!(content(&target), expected, "{length} bytes landed {way}");
+        }
+    }
+}
+
+/// A sender cannot make a target hold more than some amount; what is used up can be sent again.
+pub fn payloads_are_bounded(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    let limit = job[0].stream_bytes();
+    let source = filled(limit, 4);
+    let mut held = Vec::new();
+    let mut take = || {
+        job[1].poll();
+        job[1].take(100, &mut |message| {
+            held.push(Bulk(message.words[BULK_WORD]));
+            true
+        });
+    };
+    let mut refused = 0;
+    let mut sent = 0;
+    while refused < 1_000 {
+        if job[0].stream(1, tag(&*job[0], 1), &[], source.address(), limit) {
+            (sent, refused) = (sent + 1, 0);
+        } else {
+            refused += 1;
+        }
+        assert!(sent < 1 << 14, "payloads without bound");
+        job[0].poll();
+        take();
+    }
+    until("all of them", || {
+        job[0].poll();
+        job[1].poll();
+        job[1].take(100, &mut |message| {
+            held.push(Bulk(message.words[BULK_WORD]));
+            true
+        });
+        (held.len() == sent).then_some(())
+    });
+    assert!(sent >= 2);
+    held.into_iter().for_each(|bulk| job[1].discard(bulk));
+    until("credit", || {
+        job[1].poll();
+        job[1].take(1, &mut |_| true);
+        job[0].poll();
+        job[0].take(1, &mut |_| true);
+        job[0].stream(1, tag(&*job[0], 1), &[], source.address(), limit).then_some(())
+    });
+}
+
+/// What is lent arrives whole, in parts that say where they belong, among other messages; then the source is told.
+pub fn lent_payloads_arrive(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    let length = 5_000_001;
+    let (first, second) = (filled(length, 5), filled(length, 6));
+    let done = |number: u64| Message { tag: tag(&*job[0], 8), words: [number, 0, 0, 0, 0, 0, 0] };
+    job[0].lend(1, tag(&*job[0], 2), 1, first.address(), length, done(1));
+    job[0].lend(1, tag(&*job[0], 2), 2, second.address(), length, done(2));
+    assert!(job[0].post(1, tag(&*job[0], 3), &[]));
+    let targets = [Scratch::new(length), Scratch::new(length)];
+    let (mut landed, mut posted, mut finished) = (0, false, Vec::new());
+    until("all of it", || {
+        for network in &job {
+            network.poll();
+            network.take(10, &mut |message| {
+                match message.tag >> crate::PROCESS_BITS {
+                    2 => {
+                        let [word, offset, part] = [0, 1, LENGTH_WORD].map(|index| message.words[index]);
+                        let target = targets[word as usize - 1].address().offset(offset as i64);
+                        let then = Message { tag: tag(&*job[1], 7), words: [part, 0, 0, 0, 0, 0, 0] };
+                        let bulk = Bulk(message.words[BULK_WORD]);
+                        if network.land(bulk, target, part as usize, then) {
+                            landed += part;
+                        }
+                    }
+                    3 => posted = true,
+                    7 => landed += message.words[0],
+                    _ => finished.push(message.words[0]),
+                }
+                true
+            });
+        }
+        (landed == 2 * length as u64 && posted && finished.len() == 2).then_some(())
+    });
+    assert!(content(&targets[0]) == content(&first) && content(&targets[1]) == content(&second));
+}
+
+/// A refused message is offered again, before what follows it.
+pub fn what_is_refused_stays(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    for number in 0..3 {
+        assert!(job[0].post(1, tag(&*job[0], 1), &[number]));
+    }
+    let mut offered = Vec::new();
+    until("all of them", || {
+        job[0].poll();
+        job[1].poll();
+        job[1].take(10, &mut |message| {
+            offered.push(message.words[0]);
+            offered.iter().filter(|number| **number == message.words[0]).count() == 2
+        });
+        (offered.len() == 6).then_some(())
+    });
+    assert_eq!(offered, [0, 0, 1, 1, 2, 2]);
 }

@@ -2,6 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+mod network;
+
+pub use network::{BULK_WORD, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS};
 
 use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
@@ -52,7 +55,14 @@ pub trait Transport: Send + Sync {
     /// What fits.
     fn limits(&self) -> Limits;
 
-    /// The memory in which the NIC of `of` lies: zero at first, its first page reserved.
+    /// Whether this process shares memory with `peer`, and so its NIC. Where not, only [`Transport::post`] and
+    /// [`Transport::network`] lead there.
+    fn shares(&self, peer: u32) -> bool;
+
+    /// The way to the peers whose memory is not shared, where there are such.
+    fn network(&self) -> Option<&dyn Network>;
+
+    /// The memory in which the NIC of `of` lies, which is shared: zero at first, its first page reserved.
     fn nic_memory(&self, of: u32) -> Window;
 
     /// Memory in which `of` makes boards, see the portals crate: zero at first, to be reserved before use. `None` if `of`

@@ -1,4 +1,5 @@
-//! Several processes in one program, one thread or more each, over one memory for the job.
+//! Several processes in one program, one thread or more each: over one memory for the job, and over two memories with
+//! TCP between them, as on two nodes.
 #![allow(dead_code)]
 
 use parnass_base::{Scratch, UserAddress};
@@ -6,24 +7,53 @@ use parnass_mpi::datatype::{Buffer, Datatype};
 use parnass_mpi::process::NoLauncher;
 use parnass_mpi::{Process, Settings, ThreadLevel, Tuning};
 use parnass_portals::Interface;
+use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
+use parnass_transport_tcp::{Listener, Selection, Tcp};
 use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-/// Runs `body` as each rank of a job of `size` processes, and finalizes them.
+/// Runs `body` as each rank of a job of `size` processes, and finalizes them: on one node, and dealt out to two.
 pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + Sync) {
     let file = JobMemory::create(size).unwrap();
+    run_on(size, thread_level, &body, &|rank| {
+        let file = file.try_clone().unwrap();
+        let transport = SharedMemory::attach(JobMemory::open(file).unwrap(), rank).unwrap();
+        Interface::new(Box::new(transport)).unwrap()
+    });
+    if size == 1 {
+        return;
+    }
+    let nodes: Vec<u32> = (0..size).map(|rank| rank % 2).collect();
+    let files = [size.div_ceil(2), size / 2].map(|count| JobMemory::create(count).unwrap());
+    let listeners: Vec<_> =
+        nodes.iter().map(|_| Mutex::new(Listener::new("here", &Selection::default()).ok())).collect();
+    let contacts: Vec<_> =
+        listeners.iter().map(|listener| listener.lock().unwrap().as_ref().unwrap().contact()).collect();
+    run_on(size, thread_level, &body, &|rank| {
+        let memory = JobMemory::open(files[rank as usize % 2].try_clone().unwrap()).unwrap();
+        let near = Arc::new(SharedMemory::attach(memory, rank / 2).unwrap());
+        let listener = listeners[rank as usize].lock().unwrap().take().unwrap();
+        let lost = Box::new(move |loss| end(rank, &format!("{loss}")));
+        let tcp = Tcp::new(listener, rank, &[7; 32], &contacts, waker(&near), lost).unwrap();
+        Interface::new(Box::new(Hybrid::new(near, tcp, &nodes))).unwrap()
+    });
+}
+
+fn run_on(
+    size: u32,
+    thread_level: ThreadLevel,
+    body: &(impl Fn(&Arc<Process>) + Sync),
+    interface: &(dyn Fn(u32) -> Interface + Sync),
+) {
     std::thread::scope(|scope| {
         for rank in 0..size {
-            let (file, body) = (file.try_clone().unwrap(), &body);
             std::thread::Builder::new()
                 .name(format!("rank {rank}"))
                 .spawn_scoped(scope, move || {
-                    let transport = SharedMemory::attach(JobMemory::open(file).unwrap(), rank).unwrap();
-                    let nic = Interface::new(Box::new(transport)).unwrap();
-                    let process = Process::new(nic, settings(thread_level));
+                    let process = Process::new(interface(rank), settings(thread_level));
                     let play = AssertUnwindSafe(|| {
                         body(&process);
                         process.finalize().unwrap();

@@ -1,0 +1,273 @@
+//! Peers on other nodes, whose memory is not shared: their NICs cannot be driven from here, and nothing of theirs can be
+//! read. Everything travels in messages.
+//!
+//! ```text
+//! short       STREAM with its payload  ->  matched: the payload goes into the user's buffer as it comes
+//!                                          else: it is kept by the network, counted against the sender's credit
+//! long        DIRECT, names the put    ->  matched, at once or later
+//!                                      <-  PULL, names put and transfer
+//!             DATA with its payload    ->  into the user's buffer as it comes
+//! matched     with an ack              <-  NOTICE
+//! ```
+//! `LANDED` and `SENT` are what the network tells this process itself: a payload is in its place, a lent one is sent.
+
+use crate::core::{Core, Driver, Outcome};
+use crate::interface::*;
+use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, NOTICE, PULL, SENT, STREAM};
+use crate::nic::Nic;
+use crate::record::{flag, kind};
+use parnass_base::UserAddress;
+use parnass_base::atomics::Ordering;
+use parnass_base::lane::Message;
+use parnass_transport::{Bulk, Network};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where a record's bytes that have arrived are counted.
+const DONE: usize = 1;
+/// The place of a peer whose NIC is not in this process's reach.
+pub const FAR: u32 = u32::MAX;
+
+/// Puts that a target on another node has been told of, and has not yet received.
+#[derive(Debug, Default)]
+pub struct FarPuts {
+    puts: Mutex<Vec<Option<FarPut>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FarPut {
+    put: Put,
+    /// Whether its target has asked for the bytes.
+    pulled: bool,
+}
+
+impl FarPuts {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<FarPut>>> {
+        self.puts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a put, and names it.
+    fn keep(&self, put: &Put) -> u64 {
+        let mut puts = self.lock();
+        let kept = Some(FarPut { put: *put, pulled: false });
+        let free = puts.iter().position(Option::is_none);
+        let index = free.unwrap_or(puts.len());
+        match free {
+            Some(index) => puts[index] = kept,
+            None => puts.push(kept),
+        }
+        index as u64
+    }
+
+    /// Notes that `target` asks for `length` bytes of a put; the put, if it may.
+    fn pull(&self, name: u64, target: u32, length: usize) -> Option<Put> {
+        let mut puts = self.lock();
+        let kept = puts.get_mut(usize::try_from(name).ok()?)?.as_mut()?;
+        let may = !kept.pulled && kept.put.target.0 == target && length <= kept.put.length;
+        kept.pulled |= may;
+        may.then_some(kept.put)
+    }
+
+    fn forget(&self, name: u64) -> Option<Put> {
+        let mut puts = self.lock();
+        let kept = puts.get_mut(usize::try_from(name).ok()?)?.take()?;
+        while matches!(puts.last(), Some(None)) {
+            puts.pop();
+        }
+        Some(kept.put)
+    }
+}
+
+impl Core {
+    /// Whether the NIC of `process` is out of this one's reach.
+    #[inline(always)]
+    pub fn is_far(&self, process: u32) -> bool {
+        self.places[process as usize] == FAR
+    }
+
+    fn network(&self) -> &dyn Network {
+        self.transport.network().expect("a job on several nodes has a network")
+    }
+
+    /// Hands a put for another node to the network; `None`: no room now.
+    #[cold]
+    pub fn send_far(&self, put: &Put) -> Option<PutOutcome> {
+        let target = put.target.0;
+        let ack = put.ack == Ack::Matched;
+        let network = self.network();
+        self.expect(target, u32::from(ack));
+        if put.protocol == Protocol::Buffered && put.length <= network.stream_bytes() {
+            let words = [put.match_bits, put.header_data, put.user];
+            let tag = message::tag(STREAM, usize::from(ack), self.me);
+            if network.stream(target, tag, &words, put.source, put.length) {
+                return Some(PutOutcome::Done);
+            }
+        }
+        let name = self.far_puts.keep(put);
+        let words = [put.match_bits, put.header_data, name, put.length as u64, put.user];
+        if self.transport.post(target, message::tag(DIRECT, usize::from(ack), self.me), &words) {
+            return Some(PutOutcome::Pending);
+        }
+        self.far_puts.forget(name);
+        self.received(target, u32::from(ack));
+        None
+    }
+
+    /// Tells an initiator on another node of its put.
+    #[cold]
+    pub fn notify_far(&self, process: u32, event: &Event) {
+        let tag = message::tag(NOTICE, event.kind as usize, self.me);
+        let words = [event.user, event.match_bits, event.header_data, event.requested_length];
+        self.post_or_delay(process, tag, words);
+    }
+
+    /// A matched message whose record is in no list: its payload goes to where the record says. `true`: it is there.
+    pub fn land_stream(&self, nic: &Nic, index: u32, payload: u64) -> bool {
+        let record = nic.slab.at(index);
+        let placed = record.length.get();
+        if placed == 0 {
+            self.network().discard(Bulk(payload));
+            return true;
+        }
+        record.kind.set(kind::TRANSFER);
+        record.detail.set(0);
+        record.data[DONE].store(0, Ordering::Relaxed);
+        self.land(nic, index, payload, 0, placed)
+    }
+
+    fn land(&self, nic: &Nic, index: u32, payload: u64, offset: u64, length: u64) -> bool {
+        let target = UserAddress::restore(nic.slab.at(index).address.get() as usize).offset(offset as i64);
+        let mut then = Message { tag: message::tag(LANDED, 0, self.me), ..Message::default() };
+        then.words[..2].copy_from_slice(&[nic.slab.handle(index), length]);
+        self.network().land(Bulk(payload), target, length as usize, then)
+    }
+
+    /// A matched long message whose record is in no list: asks its initiator for the bytes. `true`: there are none.
+    pub fn pull(&self, nic: &Nic, index: u32, initiator: u32, put: u64) -> bool {
+        let record = nic.slab.at(index);
+        let placed = record.length.get();
+        record.kind.set(kind::TRANSFER);
+        record.detail.set(0);
+        record.data[DONE].store(0, Ordering::Relaxed);
+        let words = [put, nic.slab.handle(index), placed, 0];
+        self.post_or_delay(initiator, message::tag(PULL, 0, self.me), words);
+        placed == 0
+    }
+
+    /// Takes in what another node has sent that is no put, at this process's own NIC, whose lock is held.
+    #[cold]
+    pub fn take_far(&self, nic: &Nic, driver: Driver, message: &FarMessage, outcome: &mut Outcome) -> bool {
+        let known = match *message {
+            FarMessage::Pull { source, put, transfer, length } => {
+                self.answer_pull(nic, driver, source, put, transfer, length, outcome)
+            }
+            FarMessage::Data { source, transfer, offset, payload, length } => {
+                self.take_data(nic, driver, source, transfer, offset, payload, length, outcome)
+            }
+            FarMessage::Notice { source, kind, event } => {
+                let awaited = self.outstanding[source as usize].load(Ordering::Relaxed) != 0;
+                if awaited && kind == EventKind::Ack as u32 {
+                    self.tell(nic, driver, &event, flag::AWAITED, outcome);
+                }
+                awaited
+            }
+            FarMessage::Landed { source, transfer, length } if source == self.me => {
+                self.count_landed(nic, driver, transfer, length, outcome)
+            }
+            FarMessage::Sent { source, put } if source == self.me => {
+                self.finish_put(nic, driver, put, outcome)
+            }
+            FarMessage::Landed { .. } | FarMessage::Sent { .. } => false,
+        };
+        if !known {
+            nic.control.dropped.set(nic.control.dropped.get() + 1);
+        }
+        true
+    }
+
+    /// Tells this process, now or when it asks.
+    fn tell(&self, nic: &Nic, driver: Driver, event: &Event, flags: u32, outcome: &mut Outcome) {
+        if driver == Driver::Owner {
+            if flags & flag::AWAITED != 0 {
+                self.received(event.initiator.0, 1);
+            }
+            outcome.events.push(*event);
+        } else {
+            self.queue_copy(nic, event, flags);
+        }
+    }
+
+    fn answer_pull(
+        &self,
+        nic: &Nic,
+        driver: Driver,
+        source: u32,
+        name: u64,
+        transfer: u64,
+        length: u64,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let length = length as usize;
+        let Some(put) = self.far_puts.pull(name, source, length) else { return false };
+        if length == 0 {
+            return self.finish_put(nic, driver, name, outcome);
+        }
+        let mut then = Message { tag: message::tag(SENT, 0, self.me), ..Message::default() };
+        then.words[0] = name;
+        let tag = message::tag(DATA, 0, self.me);
+        self.network().lend(source, tag, transfer, put.source, length, then);
+        true
+    }
+
+    fn finish_put(&self, nic: &Nic, driver: Driver, name: u64, outcome: &mut Outcome) -> bool {
+        let Some(put) = self.far_puts.forget(name) else { return false };
+        self.tell(nic, driver, &put.event(EventKind::Send), 0, outcome);
+        true
+    }
+
+    fn take_data(
+        &self,
+        nic: &Nic,
+        driver: Driver,
+        source: u32,
+        transfer: u64,
+        offset: u64,
+        payload: u64,
+        length: u64,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let found = nic.slab.resolve(transfer).filter(|index| {
+            let record = nic.slab.at(*index);
+            let end = offset.checked_add(length);
+            record.kind.get() == kind::TRANSFER
+                && record.source.get() == source
+                && end.is_some_and(|end| end <= record.length.get())
+        });
+        let Some(index) = found else {
+            self.network().discard(Bulk(payload));
+            return false;
+        };
+        if self.land(nic, index, payload, offset, length) {
+            self.count_landed(nic, driver, transfer, length, outcome);
+        }
+        true
+    }
+
+    /// Bytes of a transfer are in their place; all of them: it is over.
+    fn count_landed(
+        &self,
+        nic: &Nic,
+        driver: Driver,
+        transfer: u64,
+        length: u64,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let Some(index) = nic.slab.resolve(transfer) else { return false };
+        let record = nic.slab.at(index);
+        let done = record.data[DONE].load(Ordering::Relaxed) + length;
+        record.data[DONE].store(done, Ordering::Relaxed);
+        if done == record.length.get() {
+            self.report(nic, index, EventKind::Put, driver, outcome);
+        }
+        true
+    }
+}

@@ -1,0 +1,381 @@
+//! Shared memory within a node and a network between nodes, as one transport.
+//!
+//! Ranks of this process's node are reached by the near transport, which numbers them by their places among the ranks of the
+//! node, in ascending order; all others by the network. Within a node everything is as without a network: its NICs lie
+//! in shared memory and whoever waits drives them. What the network brings is taken by its target alone.
+//!
+//! Polling a network costs a call of the kernel, so it is done less often while a rank of this node is awaited. A
+//! sleeper sleeps on the bell of the near transport; the network's waker rings it.
+#![forbid(unsafe_code)]
+
+use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_base::lane::{self, Arrived};
+use parnass_base::{UserAddress, Window};
+use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The place of a rank on another node.
+const FAR: u32 = u32::MAX;
+/// Polls of the near transport for one of the network, while a rank of this node is awaited.
+const NEAR_AWAITED: u32 = 64;
+/// The same while it is not known who is awaited, and the last message came from this node.
+const NEAR_LATELY: u32 = 16;
+/// How much longer a poll of the network takes than one of shared memory.
+const POLL_COST: u32 = 8;
+
+/// See the crate's description.
+#[derive(Debug)]
+pub struct Hybrid<T, N> {
+    near: Arc<T>,
+    network: N,
+    me: u32,
+    /// The place of each rank on this node, or [`FAR`].
+    places: Vec<u32>,
+    /// Polls of the near transport for one of the network.
+    every: AtomicU32,
+    polls: AtomicU32,
+    /// Whether the network has something.
+    pending: AtomicBool,
+    /// Whether the last message came from another node.
+    far_lately: AtomicBool,
+}
+
+/// What wakes a process for arrivals of its network: rings its bell, and its helper thread's if it computes.
+pub fn waker<T: Transport + 'static>(near: &Arc<T>) -> Box<dyn Fn() + Send> {
+    let near = near.clone();
+    Box::new(move || {
+        let me = near.me();
+        near.ring(me);
+        if near.shown(me) == Waiting::Not {
+            near.ring_helper(me);
+        }
+    })
+}
+
+impl<T: Transport, N: Network> Hybrid<T, N> {
+    /// Puts the two together; `nodes` says for each rank on which node it is.
+    ///
+    /// # Panics
+    /// If the near transport is not that of this process's node.
+    pub fn new(near: Arc<T>, network: N, nodes: &[u32]) -> Hybrid<T, N> {
+        let me = network.me();
+        let mut places = vec![FAR; nodes.len()];
+        let own = nodes[me as usize];
+        for (number, place) in (0..).zip(places.iter_mut().zip(nodes).filter(|(_, node)| **node == own)) {
+            *place.0 = number;
+        }
+        let count = places.iter().filter(|place| **place != FAR).count();
+        assert_eq!(
+            (near.me(), near.size() as usize),
+            (places[me as usize], count),
+            "the place of a rank on its node"
+        );
+        Hybrid {
+            near,
+            network,
+            me,
+            places,
+            every: AtomicU32::new(1),
+            polls: AtomicU32::new(0),
+            pending: AtomicBool::new(false),
+            far_lately: AtomicBool::new(false),
+        }
+    }
+
+    /// The network.
+    pub fn inner(&self) -> &N {
+        &self.network
+    }
+
+    /// The place of a rank of this node.
+    #[inline(always)]
+    fn place(&self, rank: u32) -> u32 {
+        self.places[rank as usize]
+    }
+
+    fn is_far(&self, rank: u32) -> bool {
+        self.place(rank) == FAR
+    }
+
+    #[inline]
+    fn poll_network(&self) -> bool {
+        // What was found by somebody who did not take it is still there.
+        if self.pending.load(Ordering::Relaxed) {
+            return true;
+        }
+        let turn = self.polls.fetch_add(1, Ordering::Relaxed);
+        if !turn.is_multiple_of(self.every.load(Ordering::Relaxed)) {
+            return false;
+        }
+        let found = self.network.poll();
+        if found {
+            self.pending.store(true, Ordering::Relaxed);
+        }
+        found
+    }
+
+    fn look(&self) -> bool {
+        let found = self.network.look();
+        if found {
+            self.pending.store(true, Ordering::Relaxed);
+        }
+        found
+    }
+}
+
+impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
+    fn me(&self) -> u32 {
+        self.me
+    }
+
+    fn size(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    fn limits(&self) -> Limits {
+        self.near.limits()
+    }
+
+    fn shares(&self, peer: u32) -> bool {
+        !self.is_far(peer)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(&self.network)
+    }
+
+    fn nic_memory(&self, of: u32) -> Window {
+        self.near.nic_memory(self.place(of))
+    }
+
+    fn board_memory(&self, of: u32) -> Option<Window> {
+        match self.place(of) {
+            FAR => None,
+            place => self.near.board_memory(place),
+        }
+    }
+
+    fn holder(&self) -> u32 {
+        self.near.holder()
+    }
+
+    fn holder_lives(&self) -> fn(u32) -> bool {
+        self.near.holder_lives()
+    }
+
+    #[inline]
+    fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
+        match self.place(target) {
+            FAR => self.network.post(target, tag, words),
+            place => self.near.post(place, tag, words),
+        }
+    }
+
+    #[inline]
+    fn post_bytes(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> Posting {
+        let place = self.place(target);
+        if place != FAR {
+            return self.near.post_bytes(place, tag, head, source, length);
+        }
+        let room = (lane::WORDS - lane::HEAD) * 8;
+        if length > room {
+            return Posting::TooLong;
+        }
+        let mut bytes = [0; (lane::WORDS - lane::HEAD) * 8];
+        source.read(&mut bytes[..length]);
+        let mut words = [0; lane::WORDS];
+        words[..lane::HEAD].copy_from_slice(&head);
+        for (word, chunk) in words[lane::HEAD..].iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(chunk.try_into().expect("chunks of eight"));
+        }
+        let used = lane::HEAD + length.div_ceil(8);
+        if self.network.post(target, tag, &words[..used]) { Posting::Posted } else { Posting::Full }
+    }
+
+    fn several_threads(&self) {
+        self.near.several_threads();
+    }
+
+    fn keep(&self, message: &Arrived, length: usize) -> Option<Bulk> {
+        self.near.keep(message, length)
+    }
+
+    fn accept_long(&self, accept: bool) {
+        self.near.accept_long(accept);
+    }
+
+    #[inline]
+    fn poll(&self, of: u32) -> bool {
+        self.near.poll(self.place(of)) || of == self.me && self.poll_network()
+    }
+
+    #[inline]
+    fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Arrived) -> bool) -> usize {
+        let near = self.near.take(self.place(of), limit, accept);
+        if of != self.me {
+            return near;
+        }
+        // Those of this node who never stop must not keep the network waiting.
+        if !self.poll_network() {
+            if near != 0 && self.far_lately.load(Ordering::Relaxed) {
+                self.far_lately.store(false, Ordering::Relaxed);
+            }
+            return near;
+        }
+        self.pending.store(false, Ordering::Relaxed);
+        let far = self.network.take(limit, &mut |message| accept(&Arrived::short(*message)));
+        if far != 0 {
+            self.far_lately.store(true, Ordering::Relaxed);
+        }
+        near + far
+    }
+
+    fn claim(&self, length: usize) -> Option<Bulk> {
+        self.near.claim(length)
+    }
+
+    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize) {
+        self.near.fill(bulk, skip, source, length);
+    }
+
+    fn drain(
+        &self,
+        bulk: Bulk,
+        skip: usize,
+        owner: u32,
+        target: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        match self.place(owner) {
+            FAR => Err(MemoryError::NotPermitted),
+            place => self.near.drain(bulk, skip, place, target, length),
+        }
+    }
+
+    fn discard(&self, bulk: Bulk) {
+        self.near.discard(bulk);
+    }
+
+    fn pipe_bytes(&self, peer: u32) -> usize {
+        match self.place(peer) {
+            FAR => 0,
+            place => self.near.pipe_bytes(place),
+        }
+    }
+
+    fn gauge(&self, bulk: Bulk) -> Option<Gauge<'_>> {
+        self.near.gauge(bulk)
+    }
+
+    #[inline]
+    fn place(&self, owner: u32, target: UserAddress, bytes: &[u8]) -> Result<(), MemoryError> {
+        match self.place(owner) {
+            FAR => Err(MemoryError::NotPermitted),
+            place => self.near.place(place, target, bytes),
+        }
+    }
+
+    fn reaches(&self, peer: u32) -> bool {
+        !self.is_far(peer) && self.near.reaches(self.place(peer))
+    }
+
+    fn read(
+        &self,
+        peer: u32,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        match self.place(peer) {
+            FAR => Err(MemoryError::NotPermitted),
+            place => self.near.read(place, remote, local, length),
+        }
+    }
+
+    fn write(
+        &self,
+        peer: u32,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        match self.place(peer) {
+            FAR => Err(MemoryError::NotPermitted),
+            place => self.near.write(place, remote, local, length),
+        }
+    }
+
+    fn ring(&self, target: u32) {
+        if !self.is_far(target) {
+            self.near.ring(self.place(target));
+        }
+    }
+
+    #[inline]
+    fn ring_unfenced(&self, target: u32) {
+        if !self.is_far(target) {
+            self.near.ring_unfenced(self.place(target));
+        }
+    }
+
+    fn ring_always(&self) {
+        self.near.ring_always();
+    }
+
+    fn rings(&self) -> u32 {
+        self.near.rings()
+    }
+
+    fn spins(&self) -> u32 {
+        let spins = self.near.spins();
+        if self.every.load(Ordering::Relaxed) == 1 { spins / POLL_COST } else { spins }
+    }
+
+    fn step_aside(&self, tries: u32) -> bool {
+        self.near.step_aside(tries)
+    }
+
+    fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool) {
+        // Armed before the last look, so that what comes after the look wakes.
+        self.network.arm();
+        self.near.sleep(rings, deadline, &mut || changed() || self.look());
+    }
+
+    #[inline]
+    fn show(&self, waiting: Waiting) {
+        let lately = || if self.far_lately.load(Ordering::Relaxed) { 1 } else { NEAR_LATELY };
+        let every = match waiting {
+            Waiting::For(rank) if self.is_far(rank) => 1,
+            Waiting::For(_) => NEAR_AWAITED,
+            Waiting::ForAny | Waiting::Not => lately(),
+        };
+        self.every.store(every, Ordering::Relaxed);
+        self.near.show(waiting);
+    }
+
+    fn shown(&self, of: u32) -> Waiting {
+        match self.place(of) {
+            FAR => Waiting::Not,
+            place => self.near.shown(place),
+        }
+    }
+
+    fn ring_helper(&self, target: u32) {
+        if !self.is_far(target) {
+            self.near.ring_helper(self.place(target));
+        }
+    }
+
+    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool) {
+        self.network.arm();
+        self.near.sleep_helper(&mut || changed() || self.look());
+    }
+}

@@ -1,0 +1,46 @@
+//! Shared memory and TCP together do what every transport must do, however the ranks are spread over nodes.
+
+use parnass_transport::Transport;
+use parnass_transport::conformance::{Job, check};
+use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_shm::{JobMemory, SharedMemory};
+use parnass_transport_tcp::{Listener, Selection, Tcp};
+use std::sync::Arc;
+
+/// A job whose ranks are on these nodes.
+fn make(nodes: &[u32]) -> Job {
+    let count = |node: u32| nodes.iter().filter(|other| **other == node).count() as u32;
+    let files: Vec<_> = (0..=*nodes.iter().max().unwrap())
+        .map(|node| JobMemory::create(count(node).max(1)).unwrap())
+        .collect();
+    let listeners: Vec<_> =
+        nodes.iter().map(|_| Listener::new("here", &Selection::default()).unwrap()).collect();
+    let contacts: Vec<_> = listeners.iter().map(Listener::contact).collect();
+    (0..)
+        .zip(listeners)
+        .map(|(rank, listener)| {
+            let node = nodes[rank as usize];
+            let place = nodes[..rank as usize].iter().filter(|other| **other == node).count() as u32;
+            let memory = JobMemory::open(files[node as usize].try_clone().unwrap()).unwrap();
+            let near = Arc::new(SharedMemory::attach(memory, place).unwrap());
+            let lost = Box::new(|loss| panic!("{loss}"));
+            let tcp = Tcp::new(listener, rank, &[7; 32], &contacts, waker(&near), lost).unwrap();
+            Arc::new(Hybrid::new(near, tcp, nodes)) as Arc<dyn Transport>
+        })
+        .collect()
+}
+
+#[test]
+fn conforms_on_one_node() {
+    check(&|size| make(&vec![0; size as usize]));
+}
+
+#[test]
+fn conforms_with_a_node_for_each_rank() {
+    check(&|size| make(&(0..size).collect::<Vec<_>>()));
+}
+
+#[test]
+fn conforms_with_ranks_dealt_out_to_nodes() {
+    check(&|size| make(&(0..size).map(|rank| rank % 2).collect::<Vec<_>>()));
+}

@@ -1,0 +1,447 @@
+//! What arrives: frames are cut out of the streams of all links, and payloads go where they are wanted as they come.
+//!
+//! A link reads into a small buffer, which holds many small frames at once. When a payload is due, it is read straight into
+//! its place, and only what lies behind it into the buffer. The place is decided by whoever takes the message: memory of
+//! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own.
+
+use crate::wire::{FrameKind, Head};
+use parnass_base::lane::{Message, WORDS};
+use parnass_base::{Scratch, UserAddress, socket};
+use parnass_transport::{BULK_WORD, Bulk, LENGTH_WORD, PROCESS_BITS};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// Bytes of a link's buffer.
+const BUFFER: usize = 16 << 10;
+/// Bytes that one round of taking reads at most.
+const BUDGET: usize = 4 << 20;
+
+/// A link's receiving side.
+#[derive(Debug)]
+struct Stream {
+    peer: u32,
+    socket: Arc<OwnedFd>,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// The payload that arrives now.
+    payload: Option<usize>,
+    /// A message that was refused and is offered again.
+    held: Option<Message>,
+    /// Whether it stands in the row of links that may have something.
+    ready: bool,
+    /// The last read gave less than it could have: the socket was empty.
+    drained: bool,
+    /// It has said goodbye, or is lost.
+    over: bool,
+}
+
+/// Where a payload goes.
+#[derive(Debug)]
+enum Place {
+    Undecided,
+    Kept(Scratch),
+    /// The first `room` bytes go to `address`.
+    Landing {
+        address: UserAddress,
+        room: usize,
+        then: Message,
+    },
+    Nowhere,
+}
+
+/// A payload.
+#[derive(Debug)]
+struct Payload {
+    stream: usize,
+    length: usize,
+    received: usize,
+    counted: bool,
+    place: Place,
+}
+
+/// What a look at one link has given.
+enum Step {
+    Message(Message),
+    /// Nothing more is there now.
+    Dry,
+    /// Nothing more will come.
+    Over,
+}
+
+/// What the receiving side tells of its links.
+pub trait Notes {
+    /// `count` payload bytes from `peer` are used up, or (`given`) `peer` says so of those of this process.
+    fn credit(&self, peer: u32, count: usize, given: bool);
+    /// A payload is in its place.
+    fn landed(&self, then: Message);
+    /// A peer has said goodbye.
+    fn goodbye(&self, peer: u32);
+    /// A connection has ended without a goodbye, or does not keep to the protocol.
+    fn lost(&self, peer: u32, error: io::Error);
+}
+
+/// All links' receiving sides. One caller at a time.
+#[derive(Debug, Default)]
+pub struct Incoming {
+    streams: Vec<Stream>,
+    ready: VecDeque<usize>,
+    payloads: Vec<Option<Payload>>,
+    free: Vec<usize>,
+    /// The link that has spoken last: the first to be looked at.
+    hot: usize,
+}
+
+impl Incoming {
+    /// Adds a link; returns its number.
+    pub fn add(&mut self, peer: u32, socket: Arc<OwnedFd>) -> usize {
+        self.streams.push(Stream {
+            peer,
+            socket,
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            payload: None,
+            held: None,
+            ready: false,
+            drained: false,
+            over: false,
+        });
+        self.hot = self.streams.len() - 1;
+        self.hot
+    }
+
+    /// How many links there are or were.
+    pub fn links(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The peer of a link.
+    pub fn peer(&self, stream: usize) -> u32 {
+        self.streams[stream].peer
+    }
+
+    /// Notes that a link may have something.
+    pub fn mark(&mut self, stream: usize) {
+        let entry = &mut self.streams[stream];
+        if !entry.ready && !entry.over {
+            entry.ready = true;
+            entry.drained = false;
+            self.ready.push_back(stream);
+        }
+    }
+
+    /// Whether some link may have something.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Looks at the link that has spoken last, if it could not be known otherwise. Whether it has something.
+    pub fn look_at_hot(&mut self) -> bool {
+        let Some(stream) = self.streams.get_mut(self.hot) else { return false };
+        if stream.over || stream.ready || stream.payload.is_some() {
+            return false;
+        }
+        let read = stream.read(UserAddress::NULL, 0);
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            return false;
+        }
+        // What has come is in the buffer; an end or an error will be met again.
+        let drained = stream.drained && read.is_ok_and(|count| count != 0);
+        let hot = self.hot;
+        self.mark(hot);
+        self.streams[hot].drained = drained;
+        true
+    }
+
+    /// Offers up to `limit` messages to `accept`, which is called without the guard: `lock` gives it.
+    pub fn take<'a, Guard>(
+        lock: impl Fn() -> Guard,
+        limit: usize,
+        notes: &dyn Notes,
+        accept: &mut dyn FnMut(&Message) -> bool,
+    ) -> usize
+    where
+        Guard: std::ops::DerefMut<Target = Incoming> + 'a,
+    {
+        let mut taken = 0;
+        let mut budget = BUDGET;
+        let mut guard = lock();
+        let mut links = guard.ready.len();
+        while links != 0
+            && let Some(&number) = guard.ready.front()
+        {
+            let mut of_this = 0;
+            let keep = loop {
+                if of_this == limit || budget == 0 {
+                    break true;
+                }
+                match guard.step(number, notes, &mut budget) {
+                    Step::Dry => break false,
+                    Step::Over => {
+                        guard.streams[number].over = true;
+                        break false;
+                    }
+                    Step::Message(message) => {
+                        drop(guard);
+                        let accepted = accept(&message);
+                        guard = lock();
+                        guard.hot = number;
+                        if !accepted {
+                            guard.streams[number].held = Some(message);
+                            break true;
+                        }
+                        guard.settle(number);
+                        taken += 1;
+                        of_this += 1;
+                    }
+                }
+            };
+            guard.ready.pop_front();
+            if keep {
+                guard.ready.push_back(number);
+            } else {
+                guard.streams[number].ready = false;
+            }
+            links -= 1;
+        }
+        taken
+    }
+
+    /// A payload about which the taker of its message has not decided is kept.
+    fn settle(&mut self, stream: usize) {
+        if let Some(payload) = self.streams[stream].payload.and_then(|number| self.payloads[number].as_mut())
+            && let Place::Undecided = payload.place
+        {
+            payload.place = Place::Kept(Scratch::new(payload.length));
+        }
+    }
+
+    /// The next message of a link.
+    fn step(&mut self, number: usize, notes: &dyn Notes, budget: &mut usize) -> Step {
+        if let Some(message) = self.streams[number].held.take() {
+            return Step::Message(message);
+        }
+        loop {
+            if *budget == 0 {
+                return Step::Dry;
+            }
+            if let Some(payload) = self.streams[number].payload {
+                match self.fill(number, payload, notes) {
+                    Ok(0) => return self.lose(number, notes, io::ErrorKind::UnexpectedEof.into()),
+                    Ok(count) => *budget = budget.saturating_sub(count),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Step::Dry,
+                    Err(error) => return self.lose(number, notes, error),
+                }
+                continue;
+            }
+            let stream = &mut self.streams[number];
+            let bytes = &stream.buffer[stream.start..stream.end];
+            if let Some(first) = bytes.first_chunk::<{ Head::BYTES }>() {
+                let Some(head) = Head::decode(first) else {
+                    let text = "it sent bytes that are no frame";
+                    return self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text));
+                };
+                let length = head.bytes_before_payload();
+                if bytes.len() >= length {
+                    let mut words = [0; WORDS];
+                    for (word, chunk) in words.iter_mut().zip(bytes[Head::BYTES..length].chunks_exact(8)) {
+                        *word = u64::from_le_bytes(chunk.try_into().expect("chunks of eight"));
+                    }
+                    stream.start += length;
+                    match self.frame(number, &head, words, notes) {
+                        Some(step) => return step,
+                        None => continue,
+                    }
+                }
+            }
+            if std::mem::take(&mut stream.drained) {
+                return Step::Dry;
+            }
+            match stream.read(UserAddress::NULL, 0) {
+                Ok(0) => return self.lose(number, notes, io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => *budget = budget.saturating_sub(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Step::Dry,
+                Err(error) => return self.lose(number, notes, error),
+            }
+        }
+    }
+
+    fn lose(&self, number: usize, notes: &dyn Notes, error: io::Error) -> Step {
+        notes.lost(self.streams[number].peer, error);
+        Step::Over
+    }
+
+    /// Takes in a frame. `None`: nothing of it concerns anybody else.
+    fn frame(
+        &mut self,
+        number: usize,
+        head: &Head,
+        mut words: [u64; WORDS],
+        notes: &dyn Notes,
+    ) -> Option<Step> {
+        let peer = self.streams[number].peer;
+        if head.returned != 0 {
+            notes.credit(peer, head.returned as usize, true);
+        }
+        match head.kind {
+            FrameKind::Credit => return None,
+            FrameKind::Goodbye => {
+                notes.goodbye(peer);
+                return Some(Step::Over);
+            }
+            FrameKind::Message => (),
+        }
+        if head.tag & ((1 << PROCESS_BITS) - 1) != peer {
+            let text = "it sent a message in the name of another rank";
+            return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
+        if head.payload != 0 {
+            let payload = Payload {
+                stream: number,
+                length: head.payload as usize,
+                received: 0,
+                counted: head.counted,
+                place: Place::Undecided,
+            };
+            let name = self.free.pop().unwrap_or_else(|| {
+                self.payloads.push(None);
+                self.payloads.len() - 1
+            });
+            self.payloads[name] = Some(payload);
+            self.streams[number].payload = Some(name);
+            words[BULK_WORD] = name as u64 + 1;
+        }
+        words[LENGTH_WORD] =
+            if head.words <= LENGTH_WORD as u8 { u64::from(head.payload) } else { words[LENGTH_WORD] };
+        Some(Step::Message(Message { tag: head.tag, words }))
+    }
+
+    /// Moves what is there of a payload to its place. Returns how many bytes came; 0: the stream has ended.
+    fn fill(&mut self, number: usize, name: usize, notes: &dyn Notes) -> io::Result<usize> {
+        let stream = &mut self.streams[number];
+        let payload = self.payloads[name].as_mut().expect("a payload that arrives");
+        let missing = payload.length - payload.received;
+        let mut count = stream.move_to(payload, missing);
+        if count == 0 {
+            // The room behind what is there; what is thrown away goes through the buffer.
+            let (address, room) = payload.rest();
+            let read = stream.read(address, room)?;
+            if read == 0 {
+                return Ok(0);
+            }
+            let direct = read.min(room);
+            payload.received += direct;
+            count = direct + stream.move_to(payload, payload.length - payload.received);
+        }
+        if payload.received == payload.length {
+            stream.payload = None;
+            if !matches!(payload.place, Place::Kept(_)) {
+                self.finish(name, notes);
+            }
+        }
+        Ok(count.max(1))
+    }
+
+    /// Forgets a payload that has arrived and is used up.
+    fn finish(&mut self, name: usize, notes: &dyn Notes) {
+        let Some(payload) = self.payloads[name].take() else { return };
+        self.free.push(name);
+        if payload.counted {
+            notes.credit(self.streams[payload.stream].peer, payload.length, false);
+        }
+        if let Place::Landing { then, .. } = payload.place {
+            notes.landed(then);
+        }
+    }
+
+    fn payload(&mut self, bulk: Bulk) -> (usize, &mut Payload, &mut Stream) {
+        let name = (bulk.0 as usize).wrapping_sub(1);
+        let payload = self.payloads.get_mut(name).and_then(Option::as_mut).expect("a payload not used up");
+        let stream = &mut self.streams[payload.stream];
+        (name, payload, stream)
+    }
+
+    /// See [`parnass_transport::Network::land`].
+    pub fn land(
+        &mut self,
+        bulk: Bulk,
+        target: UserAddress,
+        length: usize,
+        then: Message,
+        notes: &dyn Notes,
+    ) -> bool {
+        let (name, payload, stream) = self.payload(bulk);
+        let room = length.min(payload.length);
+        if let Place::Kept(memory) = &payload.place {
+            target.copy_from(memory.address(), payload.received.min(room));
+        }
+        payload.place = Place::Landing { address: target, room, then };
+        if payload.received != payload.length {
+            stream.move_to(payload, payload.length - payload.received);
+        }
+        if payload.received != payload.length {
+            return false;
+        }
+        // Complete at once: nobody has to be told.
+        payload.place = Place::Nowhere;
+        if stream.payload == Some(name) {
+            stream.payload = None;
+        }
+        self.finish(name, notes);
+        true
+    }
+
+    /// See [`parnass_transport::Network::discard`].
+    pub fn discard(&mut self, bulk: Bulk, notes: &dyn Notes) {
+        let (name, payload, _) = self.payload(bulk);
+        payload.place = Place::Nowhere;
+        if payload.received == payload.length {
+            self.finish(name, notes);
+        }
+    }
+}
+
+impl Stream {
+    /// Reads into `length` bytes at `address`, and what comes behind them into the buffer.
+    fn read(&mut self, address: UserAddress, length: usize) -> io::Result<usize> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.start != 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let room = length + self.buffer.len() - self.end;
+        let read = socket::receive(self.socket.as_fd(), address, length, &mut self.buffer[self.end..])?;
+        self.end += read.saturating_sub(length);
+        self.drained = read < room;
+        Ok(read)
+    }
+
+    /// Moves up to `limit` bytes from the buffer into a payload; returns how many.
+    fn move_to(&mut self, payload: &mut Payload, limit: usize) -> usize {
+        let count = limit.min(self.end - self.start);
+        if count == 0 {
+            return 0;
+        }
+        let (address, room) = payload.rest();
+        address.write(&self.buffer[self.start..self.start + count.min(room)]);
+        self.start += count;
+        payload.received += count;
+        count
+    }
+}
+
+impl Payload {
+    /// Where the next byte goes, and how many may be put there.
+    fn rest(&self) -> (UserAddress, usize) {
+        let (address, room) = match &self.place {
+            Place::Kept(memory) => (memory.address(), self.length),
+            Place::Landing { address, room, .. } => (*address, *room),
+            Place::Undecided | Place::Nowhere => (UserAddress::NULL, 0),
+        };
+        (address.offset(self.received as i64), room.saturating_sub(self.received))
+    }
+}

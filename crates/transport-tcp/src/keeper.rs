@@ -1,0 +1,597 @@
+//! The thread that lets connections in and makes them, and wakes the process for arrivals.
+//!
+//! Nothing that has not proved to be of the job is seen by any other thread. The keeper sleeps in the kernel; while small
+//! messages are being gathered it looks after them, so that none waits long for others.
+
+use crate::address::candidates;
+use crate::handshake::{Callee, Caller, Move, Refusal};
+use crate::link::{BELL, Command, Loss, SOCKETS, Shared, Stage, lock};
+use crate::wire::{Secret, Verdict};
+use parnass_base::atomics::Ordering;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a connection may take to prove itself.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// How many may be at it at once.
+const CROWD: usize = 256;
+/// The next address of a peer is tried so long after the one before.
+const STAGGER: Duration = Duration::from_millis(250);
+/// All addresses are tried again after so long.
+const AGAIN: Duration = Duration::from_millis(500);
+/// For so long a peer that cannot be reached is tried.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// So long after a loss it is told: the launcher knows best why a process is gone, and is let speak first.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between two looks at what was gathered.
+const PAUSE: Duration = Duration::from_micros(100);
+/// Looks that find nothing before the keeper sleeps again.
+const IDLE_LOOKS: u32 = 10;
+/// After arrivals that nobody was asleep for, it is watched again after so long, and at most after so long.
+const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
+/// Between two looks for peers that answer no more.
+const CHECK: Duration = Duration::from_secs(5);
+/// A peer that acknowledges nothing for so long is lost.
+const SILENCE: Duration = Duration::from_secs(25);
+
+/// A connection that is not established yet.
+#[derive(Debug)]
+struct Pending {
+    socket: OwnedFd,
+    /// For the calling side: whom it calls, and where.
+    target: Option<(u32, SocketAddr)>,
+    side: Side,
+    connected: bool,
+    to_send: Vec<u8>,
+    awaited: usize,
+    received: Vec<u8>,
+    deadline: Instant,
+    /// Established with whom, when all is sent.
+    verdict: Option<(u32, Verdict)>,
+}
+
+#[derive(Debug)]
+enum Side {
+    Caller(Caller),
+    Callee(Callee),
+}
+
+/// The search for a way to a peer.
+#[derive(Debug)]
+struct Call {
+    left: VecDeque<SocketAddr>,
+    next: Instant,
+    until: Instant,
+    failures: Vec<String>,
+}
+
+/// The keeper's own.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    listeners: Vec<OwnedFd>,
+    waker: Box<dyn Fn() + Send>,
+    on_loss: Box<dyn Fn(Loss) + Send>,
+    pending: BTreeMap<u64, Pending>,
+    next_name: u64,
+    calls: BTreeMap<u32, Call>,
+    losses: Vec<(Instant, Loss)>,
+    rearm: Option<Instant>,
+    rearm_after: Duration,
+    check: Instant,
+    idle_looks: u32,
+}
+
+fn random() -> io::Result<Secret> {
+    let mut bytes = [0; 32];
+    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if count == bytes.len() { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// A listening socket on all addresses of both families, at the same port; where there is no IPv6, of IPv4 alone.
+pub fn listen() -> io::Result<(Vec<OwnedFd>, u16)> {
+    let open = |address: SocketAddr| -> io::Result<(OwnedFd, u16)> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+        if address.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, false)?;
+        }
+        net::bind(&socket, &address)?;
+        net::listen(&socket, 1024)?;
+        let own: SocketAddr = net::getsockname(&socket)?.try_into()?;
+        Ok((socket, own.port()))
+    };
+    let both = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, 0));
+    let (socket, port) =
+        open(both).or_else(|_| open(SocketAddr::from((std::net::Ipv4Addr::UNSPECIFIED, 0))))?;
+    Ok((vec![socket], port))
+}
+
+impl Keeper {
+    pub fn new(
+        shared: Arc<Shared>,
+        listeners: Vec<OwnedFd>,
+        waker: Box<dyn Fn() + Send>,
+        on_loss: Box<dyn Fn(Loss) + Send>,
+    ) -> io::Result<Keeper> {
+        for (number, listener) in (0..).zip(&listeners) {
+            epoll::add(&shared.gate, listener, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        let next_name = listeners.len() as u64;
+        Ok(Keeper {
+            shared,
+            listeners,
+            waker,
+            on_loss,
+            pending: BTreeMap::new(),
+            next_name,
+            calls: BTreeMap::new(),
+            losses: Vec::new(),
+            rearm: None,
+            rearm_after: REARM.0,
+            check: Instant::now() + CHECK,
+            idle_looks: 0,
+        })
+    }
+
+    /// Its life.
+    pub fn run(mut self) {
+        parnass_base::process::block_signals();
+        let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
+            [const { std::mem::MaybeUninit::uninit() }; 64];
+        while !self.shared.stopping.load(Ordering::Acquire) {
+            let limit = self.limit();
+            let time = limit.map(|limit| rustix::time::Timespec {
+                tv_sec: limit.as_secs() as i64,
+                tv_nsec: i64::from(limit.subsec_nanos()),
+            });
+            let Ok((found, _)) = epoll::wait(&self.shared.gate, &mut events, time.as_ref()) else { continue };
+            for event in found.iter() {
+                match event.data.u64() {
+                    SOCKETS => self.arrivals(),
+                    BELL => {
+                        let mut count = [0; 8];
+                        let _ = rustix::io::read(&self.shared.bell, &mut count);
+                    }
+                    name if (name as usize) < self.listeners.len() => self.let_in(name as usize),
+                    name => self.advance(name),
+                }
+            }
+            let commands = std::mem::take(&mut *lock(&self.shared.commands));
+            for command in commands {
+                self.obey(command);
+            }
+            self.look_after_time();
+            self.look_after_gathered();
+        }
+    }
+
+    /// How long it may sleep.
+    fn limit(&self) -> Option<Duration> {
+        if self.shared.attentive.load(Ordering::Relaxed) {
+            return Some(Duration::ZERO);
+        }
+        let pending = self.pending.values().map(|pending| pending.deadline);
+        let calls = self.calls.values().map(|call| call.next);
+        let losses = self.losses.iter().map(|(when, _)| *when);
+        let check = self.shared.links().next().map(|_| self.check);
+        let first = pending.chain(calls).chain(losses).chain(check).chain(self.rearm).min()?;
+        Some(first.saturating_duration_since(Instant::now()))
+    }
+
+    /// Connections have something.
+    fn arrivals(&mut self) {
+        if self.shared.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.shared.armed.swap(false, Ordering::Relaxed) {
+            self.rearm_after = REARM.0;
+        } else {
+            self.rearm_after = (self.rearm_after * 2).min(REARM.1);
+        }
+        self.rearm = Some(Instant::now() + self.rearm_after);
+        (self.waker)();
+    }
+
+    fn look_after_gathered(&mut self) {
+        if !self.shared.attentive.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+        self.idle_looks = if self.shared.send_gathered() { 0 } else { self.idle_looks + 1 };
+        if self.idle_looks >= IDLE_LOOKS {
+            self.idle_looks = 0;
+            self.shared.attentive.store(false, Ordering::SeqCst);
+            // What was gathered before the line above, by somebody who then did not ring.
+            self.shared.send_gathered();
+        }
+    }
+
+    fn look_after_time(&mut self) {
+        let now = Instant::now();
+        if self.rearm.is_some_and(|when| when <= now) {
+            self.rearm = None;
+            let asked = self.shared.armed.load(Ordering::Relaxed);
+            self.shared.arm();
+            self.shared.armed.store(asked, Ordering::Relaxed);
+        }
+        let late: Vec<u64> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.deadline <= now)
+            .map(|(name, _)| *name)
+            .collect();
+        for name in late {
+            self.refuse(name, Refusal::Slow, "no answer".to_owned());
+        }
+        let due: Vec<u32> =
+            self.calls.iter().filter(|(_, call)| call.next <= now).map(|(peer, _)| *peer).collect();
+        for peer in due {
+            self.call_next(peer, now);
+        }
+        let mut told = Vec::new();
+        self.losses.retain(|(when, loss)| {
+            let due = *when <= now;
+            if due {
+                told.push(loss.clone());
+            }
+            !due
+        });
+        if !self.shared.closing.load(Ordering::Relaxed) {
+            told.into_iter().for_each(|loss| (self.on_loss)(loss));
+        }
+        if self.check <= now {
+            self.check = now + CHECK;
+            self.look_for_silence();
+        }
+    }
+
+    /// Peers that acknowledge nothing any more, neither data nor the question whether there is room.
+    fn look_for_silence(&self) {
+        for link in self.shared.links() {
+            let out = lock(&link.out);
+            if let Stage::Up(socket, _) = &out.stage
+                && parnass_base::socket::silence(std::os::fd::AsFd::as_fd(&**socket))
+                    .is_ok_and(|silence| silence > SILENCE)
+            {
+                // Every read and write of it fails from now on, and the receiving side reports it.
+                let _ = net::shutdown(&**socket, net::Shutdown::Both);
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Connect(peer) => self.call(peer),
+            Command::Lost(peer, error) => {
+                let contact = &self.shared.contacts[peer as usize];
+                let reason = match error.kind() {
+                    io::ErrorKind::UnexpectedEof => "it ended without a goodbye".to_owned(),
+                    _ => error.to_string(),
+                };
+                let way = lock(&self.shared.link(peer).out).way.clone();
+                self.lose(
+                    peer,
+                    format!(
+                        "the connection to rank {peer} on host {} ({way}) is lost: {reason}. See whether the \
+                         process and its host are still there, and whether the network between them is",
+                        contact.host
+                    ),
+                );
+            }
+        }
+    }
+
+    fn lose(&mut self, rank: u32, text: String) {
+        self.losses.push((Instant::now() + GRACE, Loss { rank, text }));
+    }
+
+    /// The addresses of a peer, and the interfaces of this host that lead to them.
+    fn describe(&self, peer: u32) -> String {
+        let contact = &self.shared.contacts[peer as usize];
+        let machine = &self.shared.contacts[self.shared.identity.me as usize].machine;
+        let ways = candidates(&self.shared.interfaces, machine, contact);
+        let words: Vec<String> = ways.iter().map(SocketAddr::to_string).collect();
+        if words.is_empty() { "no address leads there".into() } else { words.join(", ") }
+    }
+
+    // ---- calling
+
+    fn call(&mut self, peer: u32) {
+        let now = Instant::now();
+        let call = Call { left: VecDeque::new(), next: now, until: now + PATIENCE, failures: Vec::new() };
+        self.calls.entry(peer).or_insert(call);
+    }
+
+    /// Tries the next address of a peer.
+    fn call_next(&mut self, peer: u32, now: Instant) {
+        if !matches!(lock(&self.shared.link(peer).out).stage, Stage::Wanted) {
+            self.calls.remove(&peer);
+            return;
+        }
+        let machine = &self.shared.contacts[self.shared.identity.me as usize].machine;
+        let contact = &self.shared.contacts[peer as usize];
+        let Some(call) = self.calls.get_mut(&peer) else { return };
+        if call.left.is_empty() {
+            let tried_before = !call.failures.is_empty();
+            let trying =
+                self.pending.values().any(|pending| pending.target.is_some_and(|(to, _)| to == peer));
+            if trying {
+                call.next = now + AGAIN;
+                return;
+            }
+            call.left = candidates(&self.shared.interfaces, machine, contact).into();
+            if now >= call.until || call.left.is_empty() {
+                let failures = std::mem::take(&mut call.failures);
+                self.calls.remove(&peer);
+                self.give_up(peer, &failures);
+                return;
+            }
+            if tried_before {
+                call.next = now + AGAIN;
+                return;
+            }
+        }
+        call.next = now + STAGGER;
+        let Some(address) = call.left.pop_front() else { return };
+        if let Err(error) = self.connect(peer, address) {
+            self.failed(peer, address, &error.to_string());
+        }
+    }
+
+    fn give_up(&mut self, peer: u32, failures: &[String]) {
+        let contact = &self.shared.contacts[peer as usize];
+        let mut reasons = failures.to_vec();
+        reasons.sort_unstable();
+        reasons.dedup();
+        let tried = if reasons.is_empty() { self.describe(peer) } else { reasons.join("; ") };
+        let text = format!(
+            "rank {peer} on host {} cannot be reached: {tried}. See whether a firewall between the hosts drops \
+             connections to ports that are not reserved, or name the network that connects them: \
+             {}=eth0, or {}=10.1.0.0/16",
+            contact.host,
+            crate::address::INTERFACE_VARIABLE,
+            crate::address::INTERFACE_VARIABLE
+        );
+        lock(&self.shared.link(peer).out).stage = Stage::Lost;
+        self.lose(peer, text);
+    }
+
+    fn failed(&mut self, peer: u32, address: SocketAddr, reason: &str) {
+        if let Some(call) = self.calls.get_mut(&peer) {
+            call.failures.push(format!("{address}: {reason}"));
+            if call.failures.len() > 64 {
+                call.failures.remove(0);
+            }
+            // The others need not wait for the one that has failed.
+            if !call.left.is_empty() {
+                call.next = Instant::now();
+            }
+        }
+    }
+
+    fn connect(&mut self, peer: u32, address: SocketAddr) -> io::Result<()> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+        match net::connect(&socket, &address) {
+            Ok(()) | Err(rustix::io::Errno::INPROGRESS) => (),
+            Err(error) => return Err(error.into()),
+        }
+        let (caller, first) = Caller::new(self.shared.identity, peer, random()?);
+        self.add(socket, Some((peer, address)), Side::Caller(caller), first)
+    }
+
+    fn add(
+        &mut self,
+        socket: OwnedFd,
+        target: Option<(u32, SocketAddr)>,
+        side: Side,
+        first: Move,
+    ) -> io::Result<()> {
+        let Move::Exchange(to_send, awaited) = first else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let name = self.next_name;
+        self.next_name += 1;
+        let connected = target.is_none();
+        let flags = if connected { EventFlags::IN } else { EventFlags::OUT };
+        epoll::add(&self.shared.gate, &socket, EventData::new_u64(name), flags)?;
+        let pending = Pending {
+            socket,
+            target,
+            side,
+            connected,
+            to_send,
+            awaited,
+            received: Vec::new(),
+            deadline: Instant::now() + HANDSHAKE,
+            verdict: None,
+        };
+        self.pending.insert(name, pending);
+        Ok(())
+    }
+
+    // ---- being called
+
+    fn let_in(&mut self, listener: usize) {
+        for _ in 0..64 {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            // Anything but a socket: nobody is there any more, or no descriptor is left; the next event tries again.
+            let Ok(socket) = net::accept_with(&self.listeners[listener], flags) else { return };
+            let strangers: Vec<u64> = self
+                .pending
+                .iter()
+                .filter(|(_, pending)| pending.target.is_none())
+                .map(|(name, _)| *name)
+                .collect();
+            if strangers.len() >= CROWD {
+                // The one that has been silent longest makes room.
+                self.refuse(strangers[0], Refusal::Crowd, String::new());
+            }
+            let Ok(nonce) = random() else { return };
+            let (callee, first) = Callee::new(self.shared.identity, nonce);
+            let _ = self.add(socket, None, Side::Callee(callee), first);
+        }
+    }
+
+    // ---- both
+
+    /// Ends a connection that is not established.
+    fn refuse(&mut self, name: u64, refusal: Refusal, reason: String) {
+        let Some(pending) = self.pending.remove(&name) else { return };
+        match pending.target {
+            None => self.shared.refusals.count(refusal),
+            Some((peer, address)) => {
+                let reason = if reason.is_empty() {
+                    match refusal {
+                        Refusal::Version => "it speaks another version: use one release on all hosts".into(),
+                        Refusal::Slow => "no answer".into(),
+                        _ => "what answers there is not of this job".to_owned(),
+                    }
+                } else {
+                    reason
+                };
+                self.failed(peer, address, &reason);
+            }
+        }
+    }
+
+    /// Something can be sent or read on a connection that is not established.
+    fn advance(&mut self, name: u64) {
+        loop {
+            let Some(pending) = self.pending.get_mut(&name) else { return };
+            match pending.turn() {
+                Ok(Turn::Wait) => {
+                    let flags = if pending.connected && pending.to_send.is_empty() {
+                        EventFlags::IN
+                    } else {
+                        EventFlags::OUT
+                    };
+                    let _ =
+                        epoll::modify(&self.shared.gate, &pending.socket, EventData::new_u64(name), flags);
+                    return;
+                }
+                Ok(Turn::Sent(peer, verdict)) => return self.end(name, peer, verdict),
+                Ok(Turn::Received(bytes)) => {
+                    let moved = match &mut pending.side {
+                        Side::Caller(caller) => caller.receive(&bytes),
+                        Side::Callee(callee) => callee.receive(&bytes),
+                    };
+                    match moved {
+                        Ok(Move::Exchange(to_send, awaited)) => {
+                            pending.to_send = to_send;
+                            pending.awaited = awaited;
+                        }
+                        Ok(Move::Decide(peer)) => self.decide(name, peer),
+                        Ok(Move::Over(verdict)) => {
+                            let peer = pending.target.map_or(self.shared.identity.me, |(peer, _)| peer);
+                            return self.end(name, peer, verdict);
+                        }
+                        Err(refusal) => return self.refuse(name, refusal, String::new()),
+                    }
+                }
+                Err(error) => return self.refuse(name, Refusal::Garbage, error.to_string()),
+            }
+        }
+    }
+
+    /// Decides, as the connected side, which of two crossing connections it is to be: that of the lower rank.
+    fn decide(&mut self, name: u64, peer: u32) {
+        let verdict = match lock(&self.shared.link(peer).out).stage {
+            Stage::Idle => Verdict::Accepted,
+            Stage::Wanted if peer < self.shared.identity.me => Verdict::Accepted,
+            Stage::Wanted | Stage::Up(..) | Stage::Over | Stage::Lost => Verdict::Crossed,
+        };
+        let Some(pending) = self.pending.get_mut(&name) else { return };
+        if let Side::Callee(callee) = &pending.side {
+            pending.to_send = callee.decide(verdict);
+            pending.verdict = Some((peer, verdict));
+        }
+        if verdict == Verdict::Accepted {
+            // From now on no other connection can become the one.
+            lock(&self.shared.link(peer).out).stage = Stage::Wanted;
+            self.forget_calls(peer);
+        }
+    }
+
+    fn forget_calls(&mut self, peer: u32) {
+        self.calls.remove(&peer);
+        self.pending.retain(|_, pending| pending.target.is_none_or(|(to, _)| to != peer));
+    }
+
+    /// The handshake is over.
+    fn end(&mut self, name: u64, peer: u32, verdict: Verdict) {
+        let Some(pending) = self.pending.remove(&name) else { return };
+        if verdict == Verdict::Crossed {
+            // The peer's own call is on its way; if it fails, this side tries again.
+            return;
+        }
+        self.forget_calls(peer);
+        let _ = epoll::delete(&self.shared.gate, &pending.socket);
+        let ready = tune(&pending.socket).and_then(|()| self.shared.establish(peer, pending.socket));
+        if let Err(error) = ready {
+            self.obey(Command::Lost(peer, error));
+        }
+    }
+}
+
+/// Small frames leave at once; a peer that is gone is noticed while nothing is said.
+fn tune(socket: &OwnedFd) -> io::Result<()> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepintvl(socket, Duration::from_secs(3))?;
+    sockopt::set_tcp_keepcnt(socket, 5)?;
+    Ok(())
+}
+
+/// What became of a turn.
+enum Turn {
+    /// The socket must be waited for.
+    Wait,
+    /// As many bytes as were awaited.
+    Received(Vec<u8>),
+    /// The last bytes are sent.
+    Sent(u32, Verdict),
+}
+
+impl Pending {
+    fn turn(&mut self) -> io::Result<Turn> {
+        if !self.connected {
+            sockopt::socket_error(&self.socket)??;
+            match net::getpeername(&self.socket) {
+                Err(rustix::io::Errno::NOTCONN) => return Ok(Turn::Wait),
+                Err(error) => return Err(error.into()),
+                Ok(_) => self.connected = true,
+            }
+        }
+        while !self.to_send.is_empty() {
+            match net::send(&self.socket, &self.to_send, net::SendFlags::NOSIGNAL) {
+                Ok(count) => drop(self.to_send.drain(..count)),
+                Err(rustix::io::Errno::AGAIN) => return Ok(Turn::Wait),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some((peer, verdict)) = self.verdict {
+            return Ok(Turn::Sent(peer, verdict));
+        }
+        while self.received.len() < self.awaited {
+            let mut bytes = [0; 256];
+            let room = (self.awaited - self.received.len()).min(bytes.len());
+            match net::recv(&self.socket, &mut bytes[..room], net::RecvFlags::empty()) {
+                Ok((0, _)) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up")),
+                Ok((count, _)) => self.received.extend_from_slice(&bytes[..count]),
+                Err(rustix::io::Errno::AGAIN) => return Ok(Turn::Wait),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Turn::Received(std::mem::take(&mut self.received)))
+    }
+}

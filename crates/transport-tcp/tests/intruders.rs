@@ -1,0 +1,160 @@
+//! Who is not of the job gets in nowhere, and changes nothing; a peer that is lost is named.
+
+use parnass_transport::{Network, PROCESS_BITS};
+use parnass_transport_tcp::{Listener, Loss, Refusal, Selection, Tcp};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Two ranks that see each other, the port of the second, and who each has lost.
+struct Pair {
+    ranks: [Tcp; 2],
+    port: u16,
+    losses: [Receiver<Loss>; 2],
+}
+
+fn pair(keys: [u8; 2]) -> Pair {
+    let selection = Selection::parse("lo").unwrap();
+    let listeners = [0, 1].map(|rank| Listener::new(&format!("host{rank}"), &selection).unwrap());
+    let port = listeners[1].port();
+    let contacts: Vec<_> = listeners.iter().map(Listener::contact).collect();
+    let mut losses = Vec::new();
+    let ranks: Vec<Tcp> = (0..)
+        .zip(listeners)
+        .map(|(rank, listener)| {
+            let (tell, told) = channel();
+            losses.push(told);
+            let lost = Box::new(move |loss| drop(tell.send(loss)));
+            Tcp::new(listener, rank, &[keys[rank as usize]; 32], &contacts, Box::new(|| ()), lost).unwrap()
+        })
+        .collect();
+    Pair { ranks: ranks.try_into().unwrap(), port, losses: losses.try_into().unwrap() }
+}
+
+fn until(what: &str, mut attempt: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !attempt() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Rank 0 sends a number to rank 1, which takes it.
+fn exchange(ranks: &[Tcp; 2], number: u64) {
+    assert!(ranks[0].post(1, 1 << PROCESS_BITS, &[number]));
+    until("a message", || {
+        ranks[0].poll();
+        ranks[1].poll();
+        let mut seen = None;
+        ranks[1].take(1, &mut |message| {
+            seen = Some(message.words[0]);
+            true
+        });
+        seen.is_some_and(|seen| {
+            assert_eq!(seen, number);
+            true
+        })
+    });
+}
+
+fn call(port: u16) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", port)).unwrap()
+}
+
+/// What a listener says before it hangs up.
+fn answer(mut stream: TcpStream) -> Vec<u8> {
+    let mut said = Vec::new();
+    // A reset is as good an end as any.
+    let _ = stream.read_to_end(&mut said);
+    said
+}
+
+#[test]
+fn garbage_half_a_hello_and_scans_change_nothing() {
+    let Pair { ranks, port, losses } = pair([7, 7]);
+    exchange(&ranks, 1);
+    let mut garbage = call(port);
+    garbage.write_all(&[0xab; 4096]).unwrap();
+    assert!(answer(garbage).is_empty());
+    let mut http = call(port);
+    http.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nAccept: */*, and a little more\r\n\r\n")
+        .unwrap();
+    assert!(answer(http).is_empty());
+    // Connects and hangs up, as a port scanner does.
+    drop(call(port));
+    // A slow sender, and one that says nothing at all.
+    let mut slow = call(port);
+    slow.write_all(b"Parna").unwrap();
+    let silent = call(port);
+    exchange(&ranks, 2);
+    assert!(answer(slow).is_empty() && answer(silent).is_empty());
+    let refusals = ranks[1].refusals();
+    until("all are counted", || refusals.total() == 5);
+    assert_eq!((refusals.of(Refusal::Garbage), refusals.of(Refusal::Slow)), (3, 2));
+    exchange(&ranks, 3);
+    assert_eq!((ranks[0].connections(), ranks[1].connections()), (1, 1));
+    assert!(losses.iter().all(|losses| losses.try_recv().is_err()));
+}
+
+#[test]
+fn more_strangers_than_may_wait_do_not_keep_a_rank_out() {
+    let Pair { ranks, port, .. } = pair([7, 7]);
+    let strangers: Vec<TcpStream> = (0..400).map(|_| call(port)).collect();
+    exchange(&ranks, 1);
+    until("the oldest make room", || ranks[1].refusals().of(Refusal::Crowd) >= 100);
+    drop(strangers);
+}
+
+#[test]
+fn a_rank_of_another_job_is_refused_and_says_what_it_has_tried() {
+    let Pair { ranks, port, losses } = pair([7, 8]);
+    assert!(ranks[0].post(1, 1 << PROCESS_BITS, &[1]));
+    let loss = losses[0].recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(loss.rank, 1);
+    for word in ["rank 1 on host host1 cannot be reached", &format!("127.0.0.1:{port}"), "PARNASS_INTERFACE"]
+    {
+        assert!(loss.text.contains(word), "{word}: {loss}");
+    }
+    assert!(ranks[1].refusals().of(Refusal::OtherJob) > 0);
+}
+
+#[test]
+fn a_connection_that_breaks_is_named() {
+    let Pair { ranks, port, losses } = pair([7, 7]);
+    exchange(&ranks, 1);
+    ranks[0].cut(1);
+    until("the loss is noticed", || {
+        ranks.iter().for_each(|rank| {
+            rank.look();
+            rank.take(1, &mut |_| true);
+        });
+        match losses[0].try_recv() {
+            Err(_) => false,
+            Ok(loss) => {
+                for word in ["rank 1 on host host1", &format!("127.0.0.1:{port}"), "of lo", "lost"] {
+                    assert!(loss.text.contains(word), "{word}: {loss}");
+                }
+                true
+            }
+        }
+    });
+    assert_eq!(losses[1].recv_timeout(Duration::from_secs(60)).unwrap().rank, 0);
+}
+
+#[test]
+fn who_says_goodbye_is_not_lost() {
+    let Pair { ranks: [first, second], losses, .. } = pair([7, 7]);
+    let ranks = [first, second];
+    exchange(&ranks, 1);
+    let [first, second] = ranks;
+    drop(first);
+    until("the goodbye", || {
+        second.look();
+        second.take(1, &mut |_| true);
+        // What is said to one that is gone is said to nobody.
+        second.post(0, 1 << PROCESS_BITS | 1, &[1]) && !second.look()
+    });
+    drop(second);
+    assert!(losses[1].try_recv().is_err());
+}

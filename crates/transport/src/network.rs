@@ -1,0 +1,66 @@
+//! What every way between processes offers that share no memory.
+
+use crate::Bulk;
+use parnass_base::UserAddress;
+use parnass_base::lane::Message;
+
+/// The lowest bits of every tag that crosses a network are the number of its sender.
+pub const PROCESS_BITS: u32 = 20;
+/// Words that a message with a payload may carry besides.
+pub const PAYLOAD_WORDS: usize = 5;
+/// The word of a message with a payload that names the payload: a [`Bulk`] of the receiver.
+pub const BULK_WORD: usize = 5;
+/// The word of a message with a payload that says how many bytes it has.
+pub const LENGTH_WORD: usize = 6;
+
+/// Moves messages, with payloads that follow them, between processes that share no memory. Nothing blocks.
+///
+/// A network vouches for the sender: `tag` of a message that is taken ends in the number of the process that sent it,
+/// in [`PROCESS_BITS`] bits. A message whose sender is this process itself is one that was given as `then`.
+pub trait Network: Send + Sync {
+    /// The number of this process.
+    fn me(&self) -> u32;
+
+    /// How many processes there are.
+    fn size(&self) -> u32;
+
+    /// The longest payload of [`Network::stream`], in bytes.
+    fn stream_bytes(&self) -> usize;
+
+    /// Sends one message of up to [`parnass_base::lane::WORDS`] words, in order per target. `false`: no room now.
+    fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
+
+    /// Sends one message of up to [`PAYLOAD_WORDS`] words with a payload; the source may be reused at once. What
+    /// a target holds of such payloads is bounded: `false`, no room now, or none at the target.
+    fn stream(&self, target: u32, tag: u32, words: &[u64], source: UserAddress, length: usize) -> bool;
+
+    /// Sends a payload from where it lies, in as many messages as needed, each with two words: `word`, and where in
+    /// the payload its own begins. When the source may be reused, `take` offers `then`. The target must have asked
+    /// for it, since nothing bounds what is lent.
+    fn lend(&self, target: u32, tag: u32, word: u64, source: UserAddress, length: usize, then: Message);
+
+    /// Whether a message may be waiting; sends what was gathered. Cheap: it does not look at every peer each time.
+    fn poll(&self) -> bool;
+
+    /// As [`Network::poll`], and looks at every peer: `false` is certain.
+    fn look(&self) -> bool;
+
+    /// Takes up to `limit` messages, each offered to `accept`; one that is refused stays, and so does what follows
+    /// it from its sender. Returns how many were taken. One caller at a time. `accept` may call [`Network::land`]
+    /// and [`Network::discard`], and whatever sends.
+    fn take(&self, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize;
+
+    /// Puts the first `length` bytes of a payload at `target`, as they come, and throws away the rest; the name is
+    /// used up. `true`: all is there. `false`: `take` offers `then` when it is.
+    fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool;
+
+    /// Throws a payload away; the name is used up.
+    fn discard(&self, payload: Bulk);
+
+    /// From now on the next arrival, or one that is there, calls the waker that this network was made with, once.
+    fn arm(&self);
+
+    /// Says goodbye to every peer: this process will send nothing more, and its end is no loss. Returns when what
+    /// was posted is on its way.
+    fn close(&self);
+}
