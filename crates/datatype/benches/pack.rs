@@ -129,6 +129,30 @@ fn main() {
         },
     );
 
+    // Blocks of 1 KiB, in 16 KiB of data and in 1 MiB.
+    for count in [16_usize, 1024] {
+        let blocks = Layout::vector(count as u64, 128, 256, &double).unwrap();
+        doubles("large blocks", &blocks, 1, &mut matrix, &|_| {
+            (0..count * 128).map(|place| place / 128 * 256 + place % 128).collect()
+        });
+        // SAFETY: the pointers are those of the two vectors, and the indices stay inside.
+        let hand = |block: usize, pack: bool| unsafe {
+            let (memory, stream) = (from.add(block * 256), to.add(block * 128));
+            if pack {
+                std::ptr::copy_nonoverlapping(memory, stream, 128);
+            } else {
+                std::ptr::copy_nonoverlapping(stream, memory, 128);
+            }
+        };
+        compare(
+            "vector, 128 of 256 doubles",
+            || (0..count).for_each(|block| hand(block, true)),
+            || {
+                (0..count).for_each(|block| hand(block, false));
+            },
+        );
+    }
+
     // Pairs of doubles at irregular places.
     let places: Vec<i64> = (0..50_000_i64).map(|index| index * 20 + (index * index) % 17).collect();
     let indexed = Layout::indexed(places.iter().map(|place| (2, *place)), &double).unwrap();

@@ -8,7 +8,8 @@
 //! and `length` bytes from `stream`, are valid for the copy, and the two do not overlap.
 
 use crate::program::{Program, Shape};
-use std::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
+use parnass_base::copy::copy;
+use std::ptr::with_exposed_provenance_mut;
 
 /// Iterations of a loop that are copied column by column at once; their bytes stay in the first-level cache.
 const TILE: u64 = 32;
@@ -17,6 +18,8 @@ const TILE: u64 = 32;
 const TRANSPOSITION_BLOCK: u64 = 1024;
 /// Longest run that is worth copying column by column.
 const SHORT_RUN: u64 = 64;
+/// Longest run that is moved without a call.
+const LONG_RUN: usize = 4096;
 
 /// Moves one value of type `T`; both sides may be unaligned.
 #[inline(always)]
@@ -33,21 +36,43 @@ unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
     }
 }
 
-/// Moves `length` bytes: short ones in pieces of which the last overlaps the one before, long ones by a call.
+/// Moves `length` bytes: short ones in pieces of which the last overlaps the one before, long ones by a call. In memory,
+/// what comes next starts at `next`: the processor does not guess that, so it is fetched meanwhile.
 #[inline(always)]
-unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize) {
-    const PIECE: usize = 32;
+unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize, next: usize) {
+    const LINE: usize = 64;
     // SAFETY: as the module asks.
     unsafe {
-        if (PIECE..=8 * PIECE).contains(&length) {
-            for start in (0..length - PIECE).step_by(PIECE) {
-                move_value::<PACK, [u8; PIECE]>(memory.wrapping_add(start), stream + start);
+        if (LINE..=LONG_RUN).contains(&length) {
+            let rest = length % LINE;
+            for start in (0..length - rest).step_by(LINE) {
+                prefetch(next.wrapping_add(start));
+                move_value::<PACK, [u8; LINE]>(memory.wrapping_add(start), stream + start);
             }
-            move_value::<PACK, [u8; PIECE]>(memory.wrapping_add(length - PIECE), stream + length - PIECE);
+            if rest > LINE / 2 {
+                let start = length - LINE;
+                move_value::<PACK, [u8; LINE]>(memory.wrapping_add(start), stream + start);
+            } else if rest > 0 {
+                let start = length - LINE / 2;
+                move_value::<PACK, [u8; LINE / 2]>(memory.wrapping_add(start), stream + start);
+            }
         } else {
             move_by_call::<PACK>(memory, stream, length);
         }
     }
+}
+
+/// Has the processor fetch a cache line that will be used soon. The address may be any.
+#[inline(always)]
+fn prefetch(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// Moves `length` bytes.
@@ -58,9 +83,9 @@ unsafe fn move_by_call<const PACK: bool>(memory: usize, stream: usize, length: u
     // SAFETY: as the module asks.
     unsafe {
         if PACK {
-            copy_nonoverlapping(memory, stream, length);
+            copy(memory, stream, length);
         } else {
-            copy_nonoverlapping(stream, memory, length);
+            copy(stream, memory, length);
         }
     }
 }
@@ -78,13 +103,22 @@ macro_rules! by_length {
     };
 }
 
-/// Moves one run, without a call where it is short.
+/// Moves one run, without a call where it is short; `next` as for [`move_bytes`].
 #[inline(always)]
-unsafe fn move_run<const PACK: bool>(memory: usize, stream: usize, length: u64) {
+unsafe fn move_run<const PACK: bool>(memory: usize, stream: usize, length: u64, next: usize) {
     // SAFETY: as the module asks.
     unsafe {
-        by_length!(length, T => move_value::<PACK, T>(memory, stream), move_bytes::<PACK>(memory, stream, length as usize));
+        by_length!(length, T => move_value::<PACK, T>(memory, stream), {
+            move_bytes::<PACK>(memory, stream, length as usize, next);
+        });
     }
+}
+
+/// Moves one run that nothing follows.
+#[inline(always)]
+unsafe fn move_last<const PACK: bool>(memory: usize, stream: usize, length: usize) {
+    // SAFETY: as the module asks.
+    unsafe { move_bytes::<PACK>(memory, stream, length, memory.wrapping_add(length)) }
 }
 
 /// Two strides, a count: the one loop that everything short comes down to.
@@ -118,7 +152,8 @@ unsafe fn move_strided<const PACK: bool>(
         by_length!(length, T => move_column::<PACK, T>(memory, memory_stride, stream, stream_stride, count), {
             for index in 0..count {
                 let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
-                move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize);
+                let next = memory.wrapping_add_signed(memory_stride as isize);
+                move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize, next);
             }
         });
     }
@@ -135,7 +170,13 @@ unsafe fn move_blocks<const PACK: bool>(memory: usize, offsets: &[i64], stream: 
         }, {
             for (index, offset) in offsets.iter().enumerate() {
                 let stream = stream + index * length as usize;
-                move_bytes::<PACK>(memory.wrapping_add_signed(*offset as isize), stream, length as usize);
+                let next = offsets.get(index + 1).unwrap_or(offset);
+                move_bytes::<PACK>(
+                    memory.wrapping_add_signed(*offset as isize),
+                    stream,
+                    length as usize,
+                    memory.wrapping_add_signed(*next as isize),
+                );
             }
         });
     }
@@ -148,7 +189,7 @@ pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, st
     unsafe {
         match &program.shape {
             Shape::Empty => {}
-            Shape::Run => move_bytes::<PACK>(memory, stream, program.size as usize),
+            Shape::Run => move_last::<PACK>(memory, stream, program.size as usize),
             Shape::Strided { count, stride, length } => {
                 move_strided::<PACK>(memory, *stride, stream, *length, *count, *length);
             }
@@ -157,10 +198,12 @@ pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, st
                 for index in 0..runs.len() {
                     let length = Program::run_length(runs, index, program.size);
                     let run = runs[index];
+                    let next = runs.get(index + 1).map_or(run.offset, |next| next.offset);
                     move_run::<PACK>(
                         memory.wrapping_add_signed(run.offset as isize),
                         stream + run.start as usize,
                         length,
+                        memory.wrapping_add_signed(next as isize),
                     );
                 }
             }
@@ -242,7 +285,7 @@ pub(crate) unsafe fn full_loop<const PACK: bool>(
         let start = memory.wrapping_add_signed(body.first as isize);
         match &body.shape {
             Shape::Run if stride == body.size as i64 => {
-                return move_bytes::<PACK>(start, stream, (body.size * count) as usize);
+                return move_last::<PACK>(start, stream, (body.size * count) as usize);
             }
             Shape::Run => return move_strided::<PACK>(start, stride, stream, body.size, count, body.size),
             // A transposition: iterations walk along the same cache lines, so they take turns before those are lost.
@@ -360,7 +403,7 @@ pub(crate) unsafe fn window<const PACK: bool>(
         let memory = memory.wrapping_add_signed(program.first as isize);
         match &program.shape {
             Shape::Empty => {}
-            Shape::Run => move_bytes::<PACK>(memory.wrapping_add(skip as usize), stream, length as usize),
+            Shape::Run => move_last::<PACK>(memory.wrapping_add(skip as usize), stream, length as usize),
             Shape::Strided { count: _, stride, length: run } => {
                 window_loop::<PACK>(&Program::run(0, *run), *stride, memory, skip, length, stream);
             }
@@ -375,7 +418,7 @@ pub(crate) unsafe fn window<const PACK: bool>(
                     let memory = memory
                         .wrapping_add_signed(offsets[index] as isize)
                         .wrapping_add((skip % run) as usize);
-                    move_bytes::<PACK>(memory, stream, head as usize);
+                    move_last::<PACK>(memory, stream, head as usize);
                     stream += head as usize;
                     index += 1;
                 }
@@ -383,7 +426,7 @@ pub(crate) unsafe fn window<const PACK: bool>(
                 if tail > 0 {
                     index += whole as usize;
                     stream += (whole * run) as usize;
-                    move_bytes::<PACK>(
+                    move_last::<PACK>(
                         memory.wrapping_add_signed(offsets[index] as isize),
                         stream,
                         tail as usize,
@@ -395,9 +438,11 @@ pub(crate) unsafe fn window<const PACK: bool>(
                 let (mut skip, mut left, mut stream) = (skip - runs[index].start, length, stream);
                 while left > 0 {
                     let now = left.min(Program::run_length(runs, index, program.size) - skip);
+                    let next = runs.get(index + 1).map_or(0, |next| next.offset);
+                    let next = memory.wrapping_add_signed(next as isize);
                     let memory =
                         memory.wrapping_add_signed(runs[index].offset as isize).wrapping_add(skip as usize);
-                    move_run::<PACK>(memory, stream, now);
+                    move_run::<PACK>(memory, stream, now, next);
                     (skip, left, stream, index) = (0, left - now, stream + now as usize, index + 1);
                 }
             }

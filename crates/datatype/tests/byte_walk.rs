@@ -328,6 +328,38 @@ proptest! {
         prop_assert_eq!(result, expected);
     }
 
+    // A message goes in parts, each packed and unpacked where the one before ended, at any byte.
+    #[test]
+    fn parts_make_up_the_whole(
+        tree in any_type(),
+        count in 0_u64..40,
+        parts in prop::collection::vec(1_u64..700, 1..12),
+        start in 0_u64..700,
+    ) {
+        let (layout, map) = (tree.layout(), tree.map());
+        let (offsets, memory_length, origin) = walk(&map, count);
+        prop_assume!({ let mut sorted = offsets.clone(); sorted.sort_unstable(); sorted.dedup(); sorted.len() == offsets.len() });
+        let (memory, back) = (numbered(memory_length), Scratch::new(memory_length));
+        back.address().write(&vec![0xee; memory_length]);
+        let image = bytes_of(&memory);
+        let mut skip = start.min(offsets.len() as u64);
+        let first = skip as usize;
+        for length in parts.into_iter().cycle() {
+            let part = Scratch::new(length as usize);
+            let packed = layout.pack(count, memory.address().offset(origin), skip, part.address(), length);
+            let unpacked = layout.unpack(count, back.address().offset(origin), skip, part.address(), packed);
+            prop_assert_eq!(packed, unpacked);
+            skip += packed;
+            if packed < length {
+                break;
+            }
+        }
+        prop_assert_eq!(skip, offsets.len() as u64);
+        let mut expected = vec![0xee; memory_length];
+        offsets[first..].iter().for_each(|offset| expected[*offset] = image[*offset]);
+        prop_assert_eq!(bytes_of(&back), expected);
+    }
+
     #[test]
     fn external32_comes_back(tree in any_type(), count in 0_u64..20) {
         // Long doubles are converted, so only those that are one come back: leave them to the unit tests.
