@@ -83,7 +83,11 @@ impl Doorbell {
     #[cold]
     pub fn ring_always(&self) {
         self.rings.fetch_add(1, Ordering::AcqRel);
-        wake(&self.rings);
+        // Pairs with the fence in `sleep`: a sleeper that is not seen here finds that the count is another.
+        fence(Ordering::SeqCst);
+        if self.has_sleepers() {
+            wake(&self.rings);
+        }
     }
 
     /// Whether somebody has announced that he sleeps or is about to.

@@ -9,7 +9,8 @@
 use crate::error::Result;
 use crate::process::Process;
 use crate::request::Status;
-use parnass_portals::{ProcessId, Ticket};
+use crate::request::slots::SlotName;
+use parnass_portals::{Company, ProcessId, Ticket};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -165,15 +166,16 @@ impl Process {
     /// activities that waited for them. Returns whether anything happened. Never blocks.
     #[inline]
     pub fn progress(&self) -> bool {
-        self.progress_among(0)
+        self.progress_among(0, None)
     }
 
-    /// `myself`: 1 when the caller is counted among the waiters, so that it does not wake itself.
+    /// `myself`: 1 when the caller is counted among the waiters, so that it does not wake itself. `mine`: the only
+    /// operation that it waits for, if it is one.
     #[inline]
-    fn progress_among(&self, myself: u32) -> bool {
-        let mut delivered = false;
+    fn progress_among(&self, myself: u32, mine: Option<SlotName>) -> bool {
+        let mut for_others = false;
         let happened = self.nic().progress(&mut |event| {
-            delivered = true;
+            for_others |= mine.is_none_or(|mine| mine.user() != event.user);
             if let Some(owner) = self.slots.deliver(&event) {
                 self.activities.mark(owner);
             }
@@ -181,7 +183,7 @@ impl Process {
         if self.activities.any_ready() {
             self.advance_ready();
         }
-        if delivered && self.slots.is_concurrent() {
+        if for_others && self.slots.is_concurrent() {
             self.wake_waiters(myself);
         }
         happened
@@ -267,15 +269,27 @@ impl Process {
     /// `poll` looks at something that progress changes: the state of an operation or of a request. `awaited` is
     /// the process that this one waits for, where it is known: the NIC works for it while waiting.
     #[inline]
-    pub fn wait_until<T>(&self, awaited: Option<ProcessId>, mut poll: impl FnMut() -> Option<T>) -> T {
+    pub fn wait_until<T>(&self, awaited: Option<ProcessId>, poll: impl FnMut() -> Option<T>) -> T {
+        self.wait_for(None, awaited, poll)
+    }
+
+    /// As [`Process::wait_until`], for what only the operation `mine` changes, if it is given.
+    #[inline]
+    pub(crate) fn wait_for<T>(
+        &self,
+        mine: Option<SlotName>,
+        awaited: Option<ProcessId>,
+        mut poll: impl FnMut() -> Option<T>,
+    ) -> T {
         loop {
             if let Some(value) = poll() {
                 return value;
             }
-            if self.progress() {
+            if self.progress_among(0, mine) {
                 continue;
             }
-            if let Some(value) = self.sleep(&mut poll, |ticket| self.nic().wait(ticket, awaited, None)) {
+            let wait = |ticket, company| self.nic().wait(ticket, awaited, None, company);
+            if let Some(value) = self.sleep(mine, &mut poll, wait) {
                 return value;
             }
         }
@@ -286,25 +300,35 @@ impl Process {
         let mut poll = || ready().then_some(());
         while poll().is_none() {
             if !self.progress() {
-                self.sleep(&mut poll, |ticket| self.nic().wait_watching(ticket, awaited, ready));
+                self.sleep(None, &mut poll, |ticket, company| {
+                    self.nic().wait_watching(ticket, awaited, company, ready);
+                });
             }
         }
     }
 
     /// One round of sleep, unless there is something to do; what `poll` gave if it gave something.
     #[inline]
-    fn sleep<T>(&self, poll: &mut impl FnMut() -> Option<T>, wait: impl FnOnce(Ticket)) -> Option<T> {
+    fn sleep<T>(
+        &self,
+        mine: Option<SlotName>,
+        poll: &mut impl FnMut() -> Option<T>,
+        wait: impl FnOnce(Ticket, Company),
+    ) -> Option<T> {
         let concurrent = self.slots.is_concurrent();
+        let mut company = Company::None;
         if concurrent {
-            self.waiters.fetch_add(1, Ordering::SeqCst);
+            if self.waiters.fetch_add(1, Ordering::SeqCst) != 0 {
+                company = Company::Others;
+            }
             // Pairs with the fence in `wake_waiters`.
             fence(Ordering::SeqCst);
         }
         let ticket = self.nic().ticket();
-        let happened = self.progress_among(u32::from(concurrent));
+        let happened = self.progress_among(u32::from(concurrent), mine);
         let value = poll();
         if value.is_none() && !happened {
-            wait(ticket);
+            wait(ticket, company);
         }
         if concurrent {
             self.waiters.fetch_sub(1, Ordering::SeqCst);

@@ -54,8 +54,6 @@ pub struct Core {
     /// Events that will come from each target: ends of direct puts, and acks.
     pub outstanding: Vec<AtomicU32>,
     pub outstanding_count: AtomicU32,
-    /// Threads inside `wait`.
-    pub waiters: AtomicU32,
     pub stopping: AtomicBool,
     pub pipes: Pipes,
     pub boards: Boards,
@@ -125,7 +123,6 @@ impl Core {
             delayed_count: AtomicU32::new(0),
             outstanding: zeros(),
             outstanding_count: AtomicU32::new(0),
-            waiters: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             pipes: Pipes::default(),
             boards: Boards::default(),

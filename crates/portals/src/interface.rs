@@ -163,6 +163,15 @@ impl From<&Event> for Received {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(pub u32);
 
+/// Who else waits when a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// No other thread of this process.
+    None,
+    /// Other threads of this process, which may need the same processor.
+    Others,
+}
+
 /// Why the NIC refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortalError {
@@ -292,7 +301,8 @@ impl Interface {
     }
 
     /// Turns the wheel once: takes in arrivals, sends what was delayed, moves data that waits to be moved, and
-    /// hands every event to `sink`, which may call the interface. Returns whether anything happened.
+    /// hands every event to `sink`, which may call the interface. Returns whether anything happened. Threads that
+    /// sleep in `wait` are not woken by that: see [`Interface::wake`].
     #[inline]
     pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {
         self.core.progress(sink)
@@ -305,16 +315,29 @@ impl Interface {
 
     /// Sleeps until something has happened since `ticket`, or until `deadline`; before that it spins if there is
     /// a core for every rank, and works for the peers that it waits for. May return early.
-    /// `awaited` is the process that this one waits for, if it is one; it is shown to tools.
+    /// `awaited` is the process that this one waits for, if it is one; it is shown to tools. `company`: whether other
+    /// threads of this process wait too.
     #[inline]
-    pub fn wait(&self, ticket: Ticket, awaited: Option<ProcessId>, deadline: Option<Instant>) {
-        self.core.wait(ticket, awaited, deadline, || false);
+    pub fn wait(
+        &self,
+        ticket: Ticket,
+        awaited: Option<ProcessId>,
+        deadline: Option<Instant>,
+        company: Company,
+    ) {
+        self.core.wait(ticket, awaited, deadline, company, || false);
     }
 
     /// As [`Interface::wait`] without a deadline, until `watched` too: for something that peers do on a [`Board`].
     #[inline]
-    pub fn wait_watching(&self, ticket: Ticket, awaited: Option<ProcessId>, watched: &dyn Fn() -> bool) {
-        self.core.wait(ticket, awaited, None, watched);
+    pub fn wait_watching(
+        &self,
+        ticket: Ticket,
+        awaited: Option<ProcessId>,
+        company: Company,
+        watched: &dyn Fn() -> bool,
+    ) {
+        self.core.wait(ticket, awaited, None, company, watched);
     }
 
     /// Whether `progress` would find something: for a caller that spins on something else.

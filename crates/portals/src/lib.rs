@@ -36,8 +36,8 @@ mod transfer;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
 pub use interface::{
-    Ack, Appended, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError, ProcessId,
-    Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,
+    Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
+    ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,
 };
 
 /// Longest message, in bytes, that travels inside one record of a mailbox.

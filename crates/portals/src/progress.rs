@@ -12,6 +12,12 @@ use std::time::{Duration, Instant};
 
 /// Polls between two looks at the NICs of peers that this process waits for.
 const HELP_EVERY: u32 = 256;
+/// Polls of a thread that is not the only one of its process to wait, before it gives turns away: more than an answer
+/// takes from a process that runs. So two threads on one processor take turns that are long, and each finds the
+/// thread that it talks with running.
+const ALONE: u32 = 192;
+/// Polls between two turns given away.
+const YIELD_EVERY: u32 = 32;
 /// How long to sleep at most while something waits for room that nobody announces.
 const ROOM_PAUSE: Duration = Duration::from_micros(200);
 /// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it.
@@ -58,9 +64,6 @@ impl Core {
         }
         while let Some(event) = outcome.events.pop() {
             sink(event);
-        }
-        if self.waiters.load(Ordering::Relaxed) != 0 {
-            self.transport.ring_always();
         }
         true
     }
@@ -159,15 +162,22 @@ impl Core {
         ticket: Ticket,
         awaited: Option<ProcessId>,
         deadline: Option<Instant>,
+        company: Company,
         watched: impl Fn() -> bool,
     ) {
         self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
-        self.wait_shown(ticket, deadline, watched);
+        self.wait_shown(ticket, deadline, company, watched);
         self.transport.show(Waiting::Not);
     }
 
     #[inline]
-    fn wait_shown(&self, ticket: Ticket, deadline: Option<Instant>, watched: impl Fn() -> bool) {
+    fn wait_shown(
+        &self,
+        ticket: Ticket,
+        deadline: Option<Instant>,
+        company: Company,
+        watched: impl Fn() -> bool,
+    ) {
         let changed = || self.has_work() || watched() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
@@ -176,6 +186,9 @@ impl Core {
             for turn in 1..=spins {
                 if changed() || (expecting && turn.is_multiple_of(HELP_EVERY) && self.help_all().worked) {
                     return;
+                }
+                if company == Company::Others && turn >= ALONE && turn.is_multiple_of(YIELD_EVERY) {
+                    std::thread::yield_now();
                 }
                 std::hint::spin_loop();
             }
@@ -200,9 +213,7 @@ impl Core {
         }
         let limit = limit.map(|limit| Instant::now() + limit);
         let deadline = limit.into_iter().chain(deadline).min();
-        self.waiters.fetch_add(1, Ordering::Relaxed);
         self.transport.sleep(ticket.0, deadline, &mut || self.has_work() || watched());
-        self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
 
     // ---- what the helper thread asks and does

@@ -76,7 +76,7 @@ fn wait_for(interface: &Interface, mut found: impl FnMut(&Event) -> bool) -> Eve
         if let Some(event) = hit {
             return event;
         }
-        interface.wait(ticket, None, None);
+        interface.wait(ticket, None, None, Company::None);
     }
 }
 
@@ -89,7 +89,7 @@ fn collect(interface: &Interface, mut count: usize, mut check: impl FnMut(&Event
             count -= 1;
         });
         if count > 0 {
-            interface.wait(ticket, None, None);
+            interface.wait(ticket, None, None, Company::None);
         }
     }
 }
@@ -421,7 +421,7 @@ fn exchange(cross_memory: bool) {
                             open -= 1;
                         });
                         if open > 0 {
-                            interface.wait(ticket, None, None);
+                            interface.wait(ticket, None, None, Company::None);
                         }
                     }
                     for peer in 0..4u8 {

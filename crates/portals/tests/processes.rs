@@ -120,7 +120,7 @@ fn drain(interface: &Interface, open: &mut u32) {
             *open -= 1;
         });
         if *open > 0 && !happened {
-            interface.wait(ticket, None, None);
+            interface.wait(ticket, None, None, Company::None);
         }
     }
 }

@@ -4,7 +4,7 @@
 use parnass_base::Scratch;
 use parnass_base::process::{Fork, fork_alone};
 use parnass_portals::{
-    Ack, Appended, EventKind, Interface, List, MatchEntry, ProcessId, Protocol, Put, PutOutcome,
+    Ack, Appended, Company, EventKind, Interface, List, MatchEntry, ProcessId, Protocol, Put, PutOutcome,
 };
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Side {
             self.sends -= sent;
             self.receives -= received;
             if self.sends + self.receives > 0 && !happened {
-                self.interface.wait(ticket, Some(self.peer), None);
+                self.interface.wait(ticket, Some(self.peer), None, Company::None);
             }
         }
     }

@@ -16,7 +16,7 @@ impl Process {
     /// Waits for the events of a borrowed slot and gives it back.
     #[inline]
     fn wait_slot(&self, name: SlotName, awaited: Option<ProcessId>) -> Completion {
-        self.wait_until(awaited, || self.slots.is_complete(name).then_some(()));
+        self.wait_for(Some(name), awaited, || self.slots.is_complete(name).then_some(()));
         let completion = self.slots.completion(name);
         self.slots.give_back(name);
         completion
@@ -24,7 +24,7 @@ impl Process {
 
     /// Waits for an operation.
     pub fn wait_operation(&self, operation: &mut Operation) -> Result<Outcome> {
-        self.wait_until(operation.awaited(), || operation.poll(self))
+        self.wait_for(operation.slot(), operation.awaited(), || operation.poll(self))
     }
 
     /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend. `target` is a rank of `communicator` or MPI_PROC_NULL.

@@ -96,6 +96,14 @@ impl Operation {
         self.peer
     }
 
+    /// The slot in which its events come, while it is in flight.
+    pub(crate) fn slot(&self) -> Option<SlotName> {
+        match self.state {
+            State::InFlight(name) => Some(name),
+            State::Over(_) | State::Taken => None,
+        }
+    }
+
     /// Whether it is over. Does not turn the wheel.
     #[inline]
     pub fn is_complete(&self, process: &Process) -> bool {
