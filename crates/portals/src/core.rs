@@ -54,6 +54,8 @@ pub struct Core {
     /// Events that will come from each target: ends of direct puts, and acks.
     pub outstanding: Vec<AtomicU32>,
     pub outstanding_count: AtomicU32,
+    /// A call that could not be answered yet, because the NIC concerned was being driven.
+    pub unanswered: AtomicBool,
     pub stopping: AtomicBool,
     pub pipes: Pipes,
     pub boards: Boards,
@@ -123,6 +125,7 @@ impl Core {
             delayed_count: AtomicU32::new(0),
             outstanding: zeros(),
             outstanding_count: AtomicU32::new(0),
+            unanswered: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             pipes: Pipes::default(),
             boards: Boards::default(),

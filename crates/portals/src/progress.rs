@@ -49,7 +49,7 @@ impl Core {
         if control.unclaimed.load(Ordering::Relaxed) != 0 {
             happened |= self.move_own(Driver::Owner, &mut outcome);
         }
-        if control.calls.load(Ordering::Relaxed) != 0 {
+        if self.is_called() {
             happened |= self.answer();
         }
         if self.has_pipes() {
@@ -80,11 +80,23 @@ impl Core {
         }
     }
 
+    /// Whether somebody has matched a direct put of this process.
+    #[inline(always)]
+    fn is_called(&self) -> bool {
+        self.own().control.calls.load(Ordering::Relaxed) != 0 || self.unanswered.load(Ordering::Relaxed)
+    }
+
     /// Somebody has matched a direct put of this process.
     fn answer(&self) -> bool {
         // Acquire pairs with the release in `call`.
         self.own().control.calls.swap(0, Ordering::Acquire);
-        self.help_all().worked
+        self.unanswered.store(false, Ordering::Relaxed);
+        let helped = self.help_all();
+        if helped.busy {
+            // Nobody calls a second time: a process that only tests must come back by itself.
+            self.unanswered.store(true, Ordering::Relaxed);
+        }
+        helped.worked
     }
 
     /// Whether this process waits for something to happen at the NICs of peers.
@@ -228,7 +240,7 @@ impl Core {
         let control = &self.own().control;
         self.transport.poll(self.me)
             || control.unclaimed.load(Ordering::Relaxed) != 0
-            || control.calls.load(Ordering::Relaxed) != 0
+            || self.is_called()
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.pipes_move()
     }
@@ -243,7 +255,7 @@ impl Core {
             nic.lock().release();
         }
         happened |= self.move_own(Driver::Other, &mut outcome);
-        if nic.control.calls.load(Ordering::Relaxed) != 0 {
+        if self.is_called() {
             happened |= self.answer();
         }
         happened |= self.move_pipes(Driver::Other, &mut outcome);
