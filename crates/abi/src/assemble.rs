@@ -8,7 +8,7 @@ use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
 use parnass_transport::Transport;
 use parnass_transport_hybrid::{Hybrid, waker};
-use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, Tcp};
 use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::io::{self, Write};
@@ -28,8 +28,7 @@ fn shared_memory(
         Some(file) => JobMemory::open(file)?,
         None => JobMemory::private()?,
     };
-    let options = Options { cross_memory: settings.switch(tunables::DIRECT) };
-    SharedMemory::attach_with(memory, local_rank, options)
+    SharedMemory::attach_with(memory, local_rank, tuning::transport_shm(settings))
 }
 
 /// The way to all ranks: shared memory, and TCP when there are ranks on other nodes.
@@ -73,7 +72,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let membership = Arc::new(membership);
-    let interface = Interface::new(transport(shared, &membership)?)
+    let interface = Interface::with(transport(shared, &membership)?, tuning::portals(&tunables))
         .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {
         app_number: membership.app_number,

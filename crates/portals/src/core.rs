@@ -16,6 +16,7 @@ use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
+use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{Scratch, UserAddress};
@@ -36,6 +37,7 @@ const LOCK_SPINS: u32 = 200;
 /// A process's view of its virtual NIC and of its peers.
 pub struct Core {
     pub transport: Box<dyn Transport>,
+    pub tuning: Tuning,
     pub me: u32,
     /// This process in locks.
     holder: u32,
@@ -101,10 +103,7 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// Entries longer than this want a helper thread.
-    pub const HELPED: usize = 4096;
-
-    pub fn new(transport: Box<dyn Transport>) -> Core {
+    pub fn new(transport: Box<dyn Transport>, tuning: Tuning) -> Core {
         let size = transport.size();
         let zeros = || (0..size).map(|_| AtomicU32::new(0)).collect();
         let me = transport.me();
@@ -130,6 +129,7 @@ impl Core {
             pipes: Pipes::default(),
             boards: Boards::default(),
             transport,
+            tuning,
         }
     }
 

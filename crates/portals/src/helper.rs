@@ -9,11 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Between two looks while there was work lately.
-const PAUSE: Duration = Duration::from_micros(100);
-/// Looks without any work before it sleeps until it is rung.
-const IDLE_LOOKS: u32 = 20;
-
 /// The thread, once it is needed.
 #[derive(Debug, Default)]
 pub struct Helper {
@@ -58,14 +53,15 @@ impl Helper {
 fn run(core: &Core) {
     parnass_base::process::block_signals();
     let stopping = || core.stopping.load(Ordering::Acquire);
-    let mut idle = IDLE_LOOKS;
+    let pause = Duration::from_micros(core.tuning.helper_pause.into());
+    let mut idle = core.tuning.helper_looks;
     while !stopping() {
-        if idle >= IDLE_LOOKS {
+        if idle >= core.tuning.helper_looks {
             core.transport.sleep_helper(&mut || stopping() || core.needs_help());
             idle = 0;
         }
         // The owner may be about to wait, and do it all itself.
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause);
         if core.is_attended() || !core.work_unattended() { idle += 1 } else { idle = 0 }
     }
 }

@@ -3,6 +3,7 @@
 use crate::board::Board;
 use crate::core::Core;
 use crate::helper::Helper;
+use crate::tuning::Tuning;
 use parnass_base::UserAddress;
 use parnass_transport::Transport;
 use std::sync::Arc;
@@ -194,7 +195,15 @@ impl Interface {
     /// # Errors
     /// No memory for it.
     pub fn new(transport: Box<dyn Transport>) -> Result<Interface, PortalError> {
-        Ok(Interface { core: Arc::new(Core::new(transport)), helper: Helper::default() })
+        Interface::with(transport, Tuning::default())
+    }
+
+    /// As [`Interface::new`], with other values than the defaults.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub fn with(transport: Box<dyn Transport>, tuning: Tuning) -> Result<Interface, PortalError> {
+        Ok(Interface { core: Arc::new(Core::new(transport, tuning)), helper: Helper::default() })
     }
 
     /// The number of this process.
@@ -267,7 +276,7 @@ impl Interface {
     /// entries belong to the other portals, see [`crate::target`].
     #[inline]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        if entry.length > Core::HELPED {
+        if entry.length as u64 > self.core.tuning.helper_from_bytes {
             self.helper.start(&self.core);
         }
         self.core.append(list, entry)

@@ -33,12 +33,16 @@ mod send;
 mod slab;
 pub mod target;
 mod transfer;
+#[rustfmt::skip]
+mod tuning;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
 pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,
 };
+
+pub use tuning::Tuning;
 
 /// Longest message, in bytes, that travels inside one record of a mailbox.
 pub const RECORD_BYTES: usize = message::INLINE_ROOM;

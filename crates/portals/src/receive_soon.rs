@@ -10,8 +10,6 @@ use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
-/// Polls for a message before an entry is posted for it: some tens of microseconds.
-const SOON_SPINS: u32 = 2000;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 
@@ -51,7 +49,7 @@ impl Core {
                 // From here on nobody else drives this NIC.
                 let waiting = entry.source.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0));
                 self.transport.show(waiting);
-                self.transport.spins().min(SOON_SPINS)
+                self.transport.spins().min(self.tuning.receive_spins)
             });
             if turn >= spins {
                 break;

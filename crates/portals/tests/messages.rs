@@ -2,7 +2,7 @@
 
 use parnass_base::Scratch;
 use parnass_portals::*;
-use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
 
 fn interfaces(size: u32) -> Vec<Arc<Interface>> {
@@ -14,7 +14,9 @@ fn interfaces_with(size: u32, cross_memory: bool) -> Vec<Arc<Interface>> {
     (0..size)
         .map(|rank| {
             let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            let transport = SharedMemory::attach_with(memory, rank, Options { cross_memory }).unwrap();
+            let transport =
+                SharedMemory::attach_with(memory, rank, Tuning { direct: cross_memory, ..Tuning::default() })
+                    .unwrap();
             Arc::new(Interface::new(Box::new(transport)).unwrap())
         })
         .collect()

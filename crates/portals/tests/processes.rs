@@ -8,6 +8,7 @@ use std::process::{Child, Command};
 
 const MEMORY: &str = "PARNASS_TEST_MEMORY";
 const RANK: &str = "PARNASS_TEST_RANK";
+const DIRECT: &str = "PARNASS_TEST_DIRECT";
 const LENGTHS: [usize; 8] = [0, 8, 40, 100, 5_000, 70_000, 400_000, 3_000_001];
 
 fn start(size: u32, direct: &str) -> Vec<Child> {
@@ -20,7 +21,7 @@ fn start(size: u32, direct: &str) -> Vec<Child> {
                 .args(["--exact", "rank_of_the_job", "--ignored", "--nocapture", "--test-threads=1"])
                 .env(MEMORY, &path)
                 .env(RANK, rank.to_string())
-                .env("PARNASS_DIRECT", direct)
+                .env(DIRECT, direct)
                 .stdout(std::process::Stdio::null())
                 .spawn()
                 .unwrap()
@@ -58,7 +59,12 @@ fn rank_of_the_job() {
     let file =
         std::fs::OpenOptions::new().read(true).write(true).open(std::env::var(MEMORY).unwrap()).unwrap();
     let rank: u32 = std::env::var(RANK).unwrap().parse().unwrap();
-    let transport = SharedMemory::attach(JobMemory::open(file.into()).unwrap(), rank).unwrap();
+    let tuning = parnass_transport_shm::Tuning {
+        direct: std::env::var(DIRECT).unwrap() == "on",
+        ..Default::default()
+    };
+    let memory = JobMemory::open(file.into()).unwrap();
+    let transport = SharedMemory::attach_with(memory, rank, tuning).unwrap();
     let interface = Interface::new(Box::new(transport)).unwrap();
     let size = interface.size();
     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);

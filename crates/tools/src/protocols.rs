@@ -41,12 +41,25 @@ pub fn text(facts: &Facts) -> String {
         (Err(reason), _) => format!("in pieces: the kernel does not allow more ({reason}); {switch}"),
     };
     row(out, "one waits", &copy);
-    row(out, "both compute", "the receiver's helper thread moves the data");
+    let helper = chosen(tunables::HELPER_FROM_BYTES);
+    row(out, "both compute", &format!("the receiver's helper thread moves the data; {helper}"));
+    row(out, "", &format!("{}, {}", chosen(tunables::HELPER_PAUSE), chosen(tunables::HELPER_LOOKS)));
 
     let usable = facts.processors.usable;
     let _ = writeln!(out, "\nhow a rank waits: {usable} processors are for jobs here");
-    row(out, &format!("up to {usable} ranks"), "each has a processor: it looks again and again, then sleeps");
-    row(out, "more ranks", "who looks keeps others from working: it lets them run for a moment, then sleeps");
+    let (spins, soon) = (chosen(tunables::SPINS), chosen(tunables::RECEIVE_SPINS));
+    row(
+        out,
+        &format!("up to {usable} ranks"),
+        &format!("each has a processor: it looks again and again, then sleeps; {spins}"),
+    );
+    row(out, "", &format!("a blocking receive looks before it posts an entry; {soon}"));
+    let yields = chosen(tunables::YIELDS);
+    row(
+        out,
+        "more ranks",
+        &format!("who looks keeps others from working: it lets them run, then sleeps; {yields}"),
+    );
 
     let _ = writeln!(out, "\nwhere values come from");
     row(out, "measured", &facts.decision.tuned.to_string());

@@ -6,6 +6,9 @@ mod patience;
 mod pool;
 mod process_memory;
 mod transport;
+#[rustfmt::skip]
+mod tuning;
 
 pub use memory::JobMemory;
-pub use transport::{Options, SharedMemory};
+pub use transport::SharedMemory;
+pub use tuning::Tuning;

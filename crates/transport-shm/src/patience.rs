@@ -1,15 +1,11 @@
 //! How long a waiting rank may keep its processor.
 
 use crate::layout::Station;
+use crate::tuning::Tuning;
 use parnass_base::Placed;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::process::allowed_processors;
 
-/// Polls before sleeping, when every rank has a processor: about two hundred microseconds, so that ranks that
-/// find themselves on one processor all the same (other jobs run) do not keep it from each other for long.
-const SPINS: u32 = 8_000;
-/// Turns given to other processes before sleeping, when ranks share processors.
-const YIELDS: u32 = 2;
 /// How many ranks' processors a station can show.
 const SHOWN: usize = 512;
 
@@ -18,6 +14,7 @@ const SHOWN: usize = 512;
 pub struct Patience {
     mine: [u64; 8],
     processors: u32,
+    tuning: Tuning,
     /// The last answer, and for how many attached ranks it was found.
     spins: AtomicU32,
     attached: AtomicU32,
@@ -26,7 +23,7 @@ pub struct Patience {
 
 impl Patience {
     /// Finds out where this rank may run, and shows it.
-    pub fn new(station: &Placed<Station>) -> Patience {
+    pub fn new(station: &Placed<Station>, tuning: &Tuning) -> Patience {
         let mut mine = [0u64; 8];
         for processor in allowed_processors().into_iter().filter(|processor| *processor < SHOWN) {
             mine[processor / 64] |= 1 << (processor % 64);
@@ -40,6 +37,7 @@ impl Patience {
         Patience {
             mine,
             processors: counted.min(granted),
+            tuning: *tuning,
             spins: AtomicU32::new(0),
             attached: AtomicU32::new(0),
             asked: AtomicU32::new(0),
@@ -74,7 +72,7 @@ impl Patience {
                 neighbours += 1;
             }
         }
-        let spins = if neighbours <= self.processors { SPINS } else { 0 };
+        let spins = if neighbours <= self.processors { self.tuning.spins } else { 0 };
         self.spins.store(spins, Ordering::Relaxed);
         self.attached.store(attached, Ordering::Relaxed);
         spins
@@ -85,6 +83,6 @@ impl Patience {
     /// A rank that has spun goes to sleep at once: if strangers keep its processor busy, a turn given away is lost to
     /// them, while a sleeper that is woken gets the processor soon.
     pub fn yields(&self) -> u32 {
-        if self.spins.load(Ordering::Relaxed) == 0 { YIELDS } else { 0 }
+        if self.spins.load(Ordering::Relaxed) == 0 { self.tuning.yields } else { 0 }
     }
 }

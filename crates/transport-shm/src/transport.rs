@@ -8,6 +8,7 @@ use crate::memory::JobMemory;
 use crate::patience::Patience;
 use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
+use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, Slot};
@@ -78,35 +79,20 @@ pub struct SharedMemory {
     _nonce: Box<u64>,
 }
 
-/// What can be chosen when attaching.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Whether the kernel may be asked to reach the memory of other processes.
-    pub cross_memory: bool,
-}
-
-impl Options {
-    /// From the environment: `PARNASS_DIRECT=off` takes the way of kernels that forbid cross-memory calls.
-    pub fn from_environment() -> Options {
-        let off = std::env::var("PARNASS_DIRECT").is_ok_and(|value| value == "off");
-        Options { cross_memory: !off }
-    }
-}
-
 impl SharedMemory {
     /// Attaches to the job's memory as `rank`.
     ///
     /// # Errors
     /// There is no such rank, or it is taken.
     pub fn attach(memory: JobMemory, rank: u32) -> io::Result<SharedMemory> {
-        Self::attach_with(memory, rank, Options::from_environment())
+        Self::attach_with(memory, rank, Tuning::default())
     }
 
-    /// As [`SharedMemory::attach`], with options that do not come from the environment.
+    /// As [`SharedMemory::attach`], with other values than the defaults.
     ///
     /// # Errors
     /// There is no such rank, or it is taken.
-    pub fn attach_with(memory: JobMemory, rank: u32, options: Options) -> io::Result<SharedMemory> {
+    pub fn attach_with(memory: JobMemory, rank: u32, tuning: Tuning) -> io::Result<SharedMemory> {
         let size = memory.size();
         if rank >= size {
             let message = format!("rank {rank} of a job of {size}");
@@ -152,12 +138,12 @@ impl SharedMemory {
         }
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         Ok(SharedMemory {
-            patience: Patience::new(&peers[rank as usize].station),
+            patience: Patience::new(&peers[rank as usize].station, &tuning),
             lane_bytes: layout::lane_bytes(slots_per_lane),
             alone: AtomicBool::new(size as usize <= lanes),
             rings_lightly,
             rung_with_fences: AtomicBool::new(!rings_lightly),
-            cross_memory: options.cross_memory,
+            cross_memory: tuning.direct,
             memory,
             rank,
             process,

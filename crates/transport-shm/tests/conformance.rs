@@ -2,7 +2,7 @@
 
 use parnass_transport::conformance::{Job, check};
 use parnass_transport::{Transport, Waiting};
-use parnass_transport_shm::{JobMemory, Options, SharedMemory};
+use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
 
 fn make(size: u32, cross_memory: bool) -> Job {
@@ -10,7 +10,9 @@ fn make(size: u32, cross_memory: bool) -> Job {
     (0..size)
         .map(|rank| {
             let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            let transport = SharedMemory::attach_with(memory, rank, Options { cross_memory }).unwrap();
+            let transport =
+                SharedMemory::attach_with(memory, rank, Tuning { direct: cross_memory, ..Tuning::default() })
+                    .unwrap();
             Arc::new(transport) as Arc<dyn Transport>
         })
         .collect()
@@ -51,7 +53,7 @@ fn a_peer_that_comes_later_can_be_reached_then() {
     let file = JobMemory::create(2).unwrap();
     let attach = |rank| {
         let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-        SharedMemory::attach_with(memory, rank, Options { cross_memory: true }).unwrap()
+        SharedMemory::attach(memory, rank).unwrap()
     };
     let first = attach(0);
     assert!(!first.reaches(1));

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_wrong_name_is_told_the_nearest() {
         assert!(find("direct_treshold").unwrap_err().contains("did you mean direct_threshold?"));
-        assert!(find("elephants").unwrap_err().contains("there are direct, direct_threshold"));
+        assert!(find("elephants").unwrap_err().contains("there are direct, spins"));
         assert_eq!(TABLE[find("direct").unwrap()].variable, "PARNASS_DIRECT");
     }
 

@@ -4,8 +4,14 @@ use crate::{Kind, Tunable, Value};
 use std::borrow::Cow;
 
 pub const DIRECT: usize = 0;
-pub const DIRECT_THRESHOLD: usize = 1;
-pub const COLLECTIVE: usize = 2;
+pub const SPINS: usize = 1;
+pub const YIELDS: usize = 2;
+pub const RECEIVE_SPINS: usize = 3;
+pub const HELPER_FROM_BYTES: usize = 4;
+pub const HELPER_PAUSE: usize = 5;
+pub const HELPER_LOOKS: usize = 6;
+pub const DIRECT_THRESHOLD: usize = 7;
+pub const COLLECTIVE: usize = 8;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -16,9 +22,75 @@ pub static TABLE: &[Tunable] = &[
         default: Value::Switch(true),
         least: 0,
         most: u64::MAX,
-        room: "abi",
+        room: "transport-shm",
         measured: false,
         what: "Whether the kernel may be asked to move long messages from process to process (process_vm_readv). Where not, as where the kernel forbids it, they go in pieces through shared memory.",
+    },
+    Tunable {
+        name: "spins",
+        variable: "PARNASS_SPINS",
+        kind: Kind::Count,
+        default: Value::Number(8_000),
+        least: 0,
+        most: 100_000_000,
+        room: "transport-shm",
+        measured: true,
+        what: "How often a waiting rank looks before it sleeps, where every rank has a processor of its own. With more ranks than processors nobody spins, whatever this says.",
+    },
+    Tunable {
+        name: "yields",
+        variable: "PARNASS_YIELDS",
+        kind: Kind::Count,
+        default: Value::Number(2),
+        least: 0,
+        most: 1_000_000,
+        room: "transport-shm",
+        measured: true,
+        what: "How often a waiting rank lets others run before it sleeps, where ranks share processors.",
+    },
+    Tunable {
+        name: "receive_spins",
+        variable: "PARNASS_RECEIVE_SPINS",
+        kind: Kind::Count,
+        default: Value::Number(2_000),
+        least: 0,
+        most: 100_000_000,
+        room: "portals",
+        measured: false,
+        what: "How often a blocking receive looks for its message before it posts an entry for it; never more often than spins.",
+    },
+    Tunable {
+        name: "helper_from_bytes",
+        variable: "PARNASS_HELPER_FROM_BYTES",
+        kind: Kind::Bytes,
+        default: Value::Number(4_096),
+        least: 0,
+        most: u64::MAX,
+        room: "portals",
+        measured: false,
+        what: "A receive longer than this starts the helper thread, which moves long messages while the program computes.",
+    },
+    Tunable {
+        name: "helper_pause",
+        variable: "PARNASS_HELPER_PAUSE",
+        kind: Kind::Microseconds,
+        default: Value::Number(100),
+        least: 1,
+        most: 1_000_000,
+        room: "portals",
+        measured: false,
+        what: "Between two looks of the helper thread while there was work lately.",
+    },
+    Tunable {
+        name: "helper_looks",
+        variable: "PARNASS_HELPER_LOOKS",
+        kind: Kind::Count,
+        default: Value::Number(20),
+        least: 1,
+        most: 1_000_000,
+        room: "portals",
+        measured: false,
+        what: "Looks of the helper thread without any work before it sleeps until it is rung.",
     },
     Tunable {
         name: "direct_threshold",

@@ -8,3 +8,22 @@ pub fn mpi(settings: &Settings) -> parnass_mpi::Tuning {
         direct_threshold: settings.number(tunables::DIRECT_THRESHOLD),
     }
 }
+
+/// For parnass-portals.
+pub fn portals(settings: &Settings) -> parnass_portals::Tuning {
+    parnass_portals::Tuning {
+        receive_spins: settings.number(tunables::RECEIVE_SPINS) as u32,
+        helper_from_bytes: settings.number(tunables::HELPER_FROM_BYTES),
+        helper_pause: settings.number(tunables::HELPER_PAUSE) as u32,
+        helper_looks: settings.number(tunables::HELPER_LOOKS) as u32,
+    }
+}
+
+/// For parnass-transport-shm.
+pub fn transport_shm(settings: &Settings) -> parnass_transport_shm::Tuning {
+    parnass_transport_shm::Tuning {
+        direct: settings.switch(tunables::DIRECT),
+        spins: settings.number(tunables::SPINS) as u32,
+        yields: settings.number(tunables::YIELDS) as u32,
+    }
+}

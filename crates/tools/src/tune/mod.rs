@@ -41,14 +41,32 @@ struct Knob {
     cost: &'static str,
 }
 
-const KNOBS: &[Knob] = &[Knob {
-    row: tunables::DIRECT_THRESHOLD,
-    candidates: &[8 << 10, 16 << 10, 32 << 10, 64 << 10],
-    yardstick: "exchange",
-    crowded: false,
-    frugal: false,
-    cost: "half round trip of 4 KiB to 64 KiB, geometric mean",
-}];
+const KNOBS: &[Knob] = &[
+    Knob {
+        row: tunables::DIRECT_THRESHOLD,
+        candidates: &[8 << 10, 16 << 10, 32 << 10, 64 << 10],
+        yardstick: "exchange",
+        crowded: false,
+        frugal: false,
+        cost: "half round trip of 4 KiB to 64 KiB, geometric mean",
+    },
+    Knob {
+        row: tunables::SPINS,
+        candidates: &[500, 2000, 8000, 32000],
+        yardstick: "late",
+        crowded: false,
+        frugal: true,
+        cost: "answer after 0 to 200 us of computation, time beyond it",
+    },
+    Knob {
+        row: tunables::YIELDS,
+        candidates: &[0, 1, 2, 4, 16],
+        yardstick: "crowd",
+        crowded: true,
+        frugal: false,
+        cost: "barrier, and exchange of neighbours, geometric mean",
+    },
+];
 
 /// The figures of one value.
 #[derive(Clone, Debug)]
