@@ -385,7 +385,8 @@ mod tests {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let file = entry.file_name().to_string_lossy().into_owned();
-            let is_source = file.ends_with(".c") || file.ends_with(".h");
+            // What instructions.c does is counted, by instructions.py, and not timed.
+            let is_source = (file.ends_with(".c") || file.ends_with(".h")) && file != "instructions.c";
             assert!(!is_source || SOURCES.iter().any(|(name, _)| *name == file), "{file} is not compiled in");
         }
     }
