@@ -211,8 +211,9 @@ pub fn restore(signal: i32) {
     }
 }
 
-/// Has the kernel kill this process as soon as `socket` is closed at its other end (or anything arrives on
-/// it): the watch on the launcher that needs no thread.
+/// Has the kernel kill this process as soon as `socket` is closed at its other end: the watch on the launcher that needs
+/// no thread. Nothing may ever be sent to it: not even before, since a message can be received before its sender has
+/// come to the point where the kernel tells those who watch.
 pub fn die_with(socket: BorrowedFd<'_>) -> io::Result<()> {
     let descriptor = socket.as_raw_fd();
     // SAFETY: fcntl on an open descriptor with integer arguments.

@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 
 use parnass_base::process::die_with;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::retry_on_intr;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -23,6 +22,8 @@ enum Kind {
     Alone,
     Own {
         socket: OwnedFd,
+        /// The launcher holds its other end and sends nothing on it: the kernel ends this process when it is closed.
+        _watch: OwnedFd,
         /// Held by the thread that exchanges.
         exchanging: Mutex<()>,
     },
@@ -69,16 +70,16 @@ impl LauncherLink {
             Ok((socket, answer, files))
         };
         let (socket, answer, files) = ask().map_err(gone)?;
-        match (answer, <[OwnedFd; 2]>::try_from(files)) {
-            (Message::Welcome(welcome), Ok([memory, description])) => {
+        match (answer, <[OwnedFd; 3]>::try_from(files)) {
+            (Message::Welcome(welcome), Ok([memory, description, watch])) => {
                 let description = Description::from_file(description)
                     .ok()
                     .filter(|description| rank < description.nodes.size())
                     .ok_or_else(|| {
                         Error::new("the launcher describes the job in a way that is not understood")
                     })?;
-                die_with(socket.as_fd()).map_err(gone)?;
-                let link = LauncherLink(Kind::Own { socket, exchanging: Mutex::default() });
+                die_with(watch.as_fd()).map_err(gone)?;
+                let link = LauncherLink(Kind::Own { socket, _watch: watch, exchanging: Mutex::default() });
                 Ok((link, Given { welcome, memory, description }))
             }
             (Message::Refused(reason), _) => Err(Error::new(reason)),
@@ -100,14 +101,11 @@ impl LauncherLink {
         let (socket, exchanging) = match &self.0 {
             Kind::Alone => return Ok(vec![part.to_vec()]),
             Kind::Foreign(foreign) => return foreign.exchange(part),
-            Kind::Own { socket, exchanging } => (socket, exchanging),
+            Kind::Own { socket, exchanging, .. } => (socket, exchanging),
         };
         let _one_thread = exchanging.lock();
-        // The answer arrives on the connection that is watched for the launcher's death.
-        unwatch(socket)?;
         protocol::send(socket.as_fd(), &Message::Exchange(part.to_vec()), &[])?;
         let answer = protocol::receive(socket.as_fd())?;
-        die_with(socket.as_fd())?;
         let malformed = || io::Error::new(io::ErrorKind::InvalidData, "the launcher's answer is malformed");
         match answer {
             (Message::Exchanged, mut files) => {
@@ -142,12 +140,4 @@ impl LauncherLink {
             let _ = protocol::send(socket.as_fd(), message, &[]);
         }
     }
-}
-
-/// Ends the watch of [`die_with`]: what arrives may be read.
-fn unwatch(socket: &OwnedFd) -> io::Result<()> {
-    /// O_ASYNC, as in asm-generic/fcntl.h.
-    const ASYNC: OFlags = OFlags::from_bits_retain(0o20000);
-    fcntl_setfl(socket, fcntl_getfl(socket)? & !ASYNC)?;
-    Ok(())
 }

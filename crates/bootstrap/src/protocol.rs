@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! rank:      join VERSION SECRET RANK
-//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND          with two descriptors: the memory of the ranks of this
-//!                                                         node, and the description of the job; or
+//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND          with three descriptors: the memory of the ranks of this
+//!                                                         node, the description of the job, and a socket to
+//!                                                         watch; or
 //!            refused REASON
 //! rank:      exchange BYTES                               its part of an exchange among all ranks
 //! launcher:  exchanged                                    with the descriptor of a file of all parts
@@ -12,8 +13,7 @@
 //!            abort CODE MESSAGE                           MPI_Abort
 //! ```
 //!
-//! Outside an exchange the launcher sends nothing after its welcome: the rank's watch takes anything that arrives,
-//! and the end of the connection, for the launcher's death.
+//! Nothing is ever sent on the socket to watch. Its end is the launcher's death, and the kernel ends the rank with it.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -27,7 +27,7 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The most that a rank may give to an exchange.
 pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.
@@ -35,7 +35,7 @@ const TEXT_BYTES_MAXIMUM: usize = 4096;
 /// No message is longer.
 const MESSAGE_BYTES_MAXIMUM: usize = PART_BYTES_MAXIMUM + 32;
 /// No message brings more.
-const DESCRIPTORS_MAXIMUM: usize = 2;
+const DESCRIPTORS_MAXIMUM: usize = 3;
 const EXCHANGE: &[u8] = b"exchange ";
 
 /// What only the processes of one job know, by their environment.

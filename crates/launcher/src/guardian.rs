@@ -107,6 +107,8 @@ impl Source {
 #[derive(Debug)]
 struct Connection {
     socket: OwnedFd,
+    /// The other end of what the member watches; closed with this record, which ends the member.
+    watched: Option<OwnedFd>,
     process: Option<Pid>,
     rank: Option<usize>,
     /// How many have joined as this rank before it, and in how many exchanges it has taken part.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parnass_bootstrap::{Message, Secret, Welcome};
 use parnass_transport_shm::JobMemory;
 use rustix::event::epoll;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, accept_with, socketpair};
 
 use super::{Connection, Guardian, Source};
 use crate::report;
@@ -30,8 +30,15 @@ impl Guardian {
             let data = Source::Connection(index).encode();
             if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
                 let process = Some(peer.pid);
-                self.connections[index] =
-                    Some(Connection { socket, process, rank: None, wave: 0, rounds: 0, finalized: false });
+                self.connections[index] = Some(Connection {
+                    socket,
+                    watched: None,
+                    process,
+                    rank: None,
+                    wave: 0,
+                    rounds: 0,
+                    finalized: false,
+                });
             }
         }
     }
@@ -52,11 +59,17 @@ impl Guardian {
         let Some(connection) = &mut self.connections[index] else { return };
         match (message, connection.rank) {
             (Message::Join { version, secret, rank }, None) => {
-                let answer = self.admit(index, version, secret, rank as usize);
+                let answer =
+                    self.admit(index, version, secret, rank as usize).and_then(|(welcome, memory)| {
+                        let watch =
+                            self.watch(index).map_err(|error| format!("no socket for a rank: {error}"))?;
+                        Ok((welcome, memory, watch))
+                    });
                 let connection = self.connections[index].as_ref().expect("it has just asked");
                 let sent = match &answer {
-                    Ok((welcome, memory)) => {
-                        let files = [memory.as_fd(), self.description.as_ref().expect("made before").as_fd()];
+                    Ok((welcome, memory, watch)) => {
+                        let description = self.description.as_ref().expect("made before");
+                        let files = [memory.as_fd(), description.as_fd(), watch.as_fd()];
                         parnass_bootstrap::send(
                             connection.socket.as_fd(),
                             &Message::Welcome(*welcome),
@@ -86,6 +99,16 @@ impl Guardian {
             }
             _ => self.disconnected(index),
         }
+    }
+
+    /// What the member of a connection watches: it ends when this guardian does, or drops the connection.
+    fn watch(&mut self, index: usize) -> io::Result<OwnedFd> {
+        let flags = SocketFlags::CLOEXEC;
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        if let Some(connection) = &mut self.connections[index] {
+            connection.watched = Some(near);
+        }
+        Ok(far)
     }
 
     /// Gives the place of `rank` to a process, or says why not.
