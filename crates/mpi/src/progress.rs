@@ -183,7 +183,8 @@ impl Process {
         if self.activities.any_ready() {
             self.advance_ready();
         }
-        if for_others && self.slots.is_concurrent() {
+        // What happened without an event may be an unexpected message, which a probe of another thread waits for.
+        if (for_others || happened) && self.slots.is_concurrent() {
             self.wake_waiters(myself);
         }
         happened
