@@ -1,13 +1,22 @@
 //! The stages that cargo runs: format, lints, unit and property tests, loom models.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::Duration;
 
+use anyhow::bail;
+use serde::Deserialize;
+
+use super::runner::{self, Outcome};
+use super::table::Places;
 use super::tally::{Tally, Verdict};
 
 /// Crates whose loom models are run: `base` holds the lock-free structures, everything above is built of them.
 const LOOM_CRATES: &[&str] = &["parnass-base"];
+
+/// What cargo itself may take, and what one test program may: they end in seconds, but not under everything.
+const BUILD_LIMIT: Duration = Duration::from_secs(25 * 60);
+const PROGRAM_LIMIT: Duration = Duration::from_secs(5 * 60);
 
 fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO"));
@@ -16,70 +25,142 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command that counts as one test.
-fn single(tally: &mut Tally, stage: &str, mut command: Command) -> anyhow::Result<()> {
-    let start = Instant::now();
-    let output = command.output()?;
-    let verdict = if output.status.success() {
-        Verdict::Passed
-    } else {
-        let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-        Verdict::Failed(super::tally::excerpt(stage, &String::from_utf8_lossy(&text)))
-    };
-    tally.add(stage, "workspace", start.elapsed(), verdict);
+fn single(places: &Places, tally: &mut Tally, stage: &str, command: Command) -> anyhow::Result<()> {
+    let outcome = runner::run(command, b"", BUILD_LIMIT, &places.scratch)?;
+    let verdict =
+        if outcome.status.success() { Verdict::Passed } else { Verdict::Failed(trouble(stage, &outcome)) };
+    tally.add(stage, "workspace", outcome.elapsed, verdict);
     Ok(())
 }
 
-pub fn format(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    single(tally, "fmt", cargo(root, &["fmt", "--all", "--check"]))
+pub fn format(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
+    single(places, tally, "fmt", cargo(&places.root, &["fmt", "--all", "--check"]))
 }
 
-pub fn clippy(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    single(
-        tally,
-        "clippy",
-        cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
-    )
+pub fn clippy(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    single(places, tally, "clippy", cargo(&places.root, &arguments))
 }
 
 /// Unit, property and documentation tests of all crates.
-pub fn unit(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    counted(tally, "unit", cargo(root, &["test", "--workspace", "--no-fail-fast"]))
+pub fn unit(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
+    for program in built(places, cargo(&places.root, &["test", "--workspace"]))? {
+        program.run(places, tally, "unit", &[])?;
+    }
+    let documentation = cargo(&places.root, &["test", "--workspace", "--no-fail-fast", "--doc"]);
+    let outcome = runner::run(documentation, b"", BUILD_LIMIT, &places.scratch)?;
+    count(tally, "unit", "documentation", &outcome);
+    Ok(())
 }
 
 /// The models of lock-free structures, with loom in the place of the machine's atomics.
-pub fn loom(root: &Path, tally: &mut Tally) -> anyhow::Result<()> {
-    let mut command = cargo(root, &["test", "--no-fail-fast", "--release", "--target-dir", "target/loom"]);
+pub fn loom(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
+    let mut command = cargo(&places.root, &["test", "--release", "--target-dir", "target/loom", "--lib"]);
     for name in LOOM_CRATES {
         command.args(["--package", name]);
     }
-    // Only the models (modules of that name): everything else has run already. Three context switches more
-    // than the thread's own find what more would, and end in seconds.
-    command.args(["--lib", "--", "::models::"]);
     let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-    command.env("RUSTFLAGS", format!("{flags} --cfg loom")).env("LOOM_MAX_PREEMPTIONS", "3");
-    counted(tally, "loom", command)
+    command.env("RUSTFLAGS", format!("{flags} --cfg loom"));
+    for program in built(places, command)? {
+        // Only the models (modules of that name): everything else has run already. Three context switches more
+        // than the thread's own find what more would, and end in seconds.
+        program.run(places, tally, "loom", &["::models::"])?;
+    }
+    Ok(())
 }
 
-/// Runs `cargo test` and counts what its test programs say.
-fn counted(tally: &mut Tally, stage: &str, mut command: Command) -> anyhow::Result<()> {
-    let start = Instant::now();
-    let output = command.output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let counts = Counts::read(&text);
-    let mut failures = counts.failures;
-    if !output.status.success() && failures.is_empty() {
-        failures.push(format!("{stage} did not run to its end"));
-        println!("{}", super::tally::excerpt("stderr", &String::from_utf8_lossy(&output.stderr)));
+/// A test program that cargo has built, and the package it belongs to.
+struct TestProgram {
+    name: String,
+    path: PathBuf,
+    package: PathBuf,
+}
+
+/// Builds what `cargo test` would run and says what that is.
+///
+/// The programs are run one by one, not by cargo: each has its limit, and one that hangs is named.
+fn built(places: &Places, mut command: Command) -> anyhow::Result<Vec<TestProgram>> {
+    command.args(["--no-run", "--message-format", "json-render-diagnostics"]);
+    let outcome = runner::run(command, b"", BUILD_LIMIT, &places.scratch)?;
+    if !outcome.status.success() {
+        bail!("the tests were not built\n{}", super::tally::excerpt("stderr", &outcome.stderr));
     }
-    if output.status.success() && counts.passed == 0 {
-        failures.push(format!("{stage} ran no test at all"));
+    let mut programs = Vec::new();
+    for line in outcome.stdout.lines() {
+        let message: Message = serde_json::from_str(line)?;
+        if let (Some(target), Some(path), Some(manifest)) =
+            (message.target, message.executable, message.manifest_path)
+            && message.profile.is_some_and(|profile| profile.test)
+        {
+            let package = manifest.parent().map(Path::to_path_buf).unwrap_or_default();
+            let crate_name = package.file_name().unwrap_or_default().to_string_lossy();
+            programs.push(TestProgram { name: format!("{crate_name}/{}", target.name), path, package });
+        }
+    }
+    if programs.is_empty() {
+        bail!("cargo named no test program");
+    }
+    Ok(programs)
+}
+
+/// The parts of cargo's messages that are used here.
+#[derive(Deserialize)]
+struct Message {
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+    manifest_path: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+impl TestProgram {
+    fn run(&self, places: &Places, tally: &mut Tally, stage: &str, arguments: &[&str]) -> anyhow::Result<()> {
+        let mut command = Command::new(&self.path);
+        command.args(arguments).current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        command.env("LOOM_MAX_PREEMPTIONS", "3");
+        let outcome = runner::run(command, b"", PROGRAM_LIMIT, &places.scratch)?;
+        count(tally, stage, &self.name, &outcome);
+        Ok(())
+    }
+}
+
+/// Counts what a test program said.
+fn count(tally: &mut Tally, stage: &str, name: &str, outcome: &Outcome) {
+    let counts = Counts::read(&outcome.stdout);
+    let mut failures: Vec<String> =
+        counts.failures.iter().map(|failure| format!("{name}: {failure}")).collect();
+    if !outcome.status.success() && failures.is_empty() {
+        failures.push(format!("{name} did not run to its end"));
+    }
+    if !outcome.leftovers.is_empty() {
+        failures.push(format!("{name} left behind {}", outcome.leftovers.join(", ")));
     }
     if !failures.is_empty() {
-        println!("{}", super::tally::excerpt(stage, &failing_output(&text)));
+        println!("{}", trouble(name, outcome));
     }
-    tally.add_many(stage, counts.passed, counts.ignored, &failures);
-    println!("  ({:.0} s)", start.elapsed().as_secs_f64());
-    Ok(())
+    let seconds = outcome.elapsed.as_secs_f64();
+    tally.add_many(&format!("{stage}: {name} ({seconds:.1} s)"), counts.passed, counts.ignored, &failures);
+}
+
+/// What to show of a command that failed.
+fn trouble(name: &str, outcome: &Outcome) -> String {
+    let mut text = match outcome.timed_out {
+        true => format!("{name} was ended after {:.0} s: it hung\n", outcome.elapsed.as_secs_f64()),
+        false => format!("{name}: {}\n", outcome.status),
+    };
+    // A test that runs for over a minute is named on standard output.
+    text += &super::tally::excerpt("stdout", &failing_output(&outcome.stdout));
+    text += &super::tally::excerpt("stderr", &outcome.stderr);
+    text
 }
 
 #[derive(Default)]
@@ -113,7 +194,7 @@ impl Counts {
     }
 }
 
-/// The part of cargo's output that shows the failures.
+/// The part of a test program's output that shows the failures.
 fn failing_output(text: &str) -> String {
     let mut inside = false;
     let mut shown = Vec::new();
@@ -123,7 +204,7 @@ fn failing_output(text: &str) -> String {
         } else if line.starts_with("test result:") {
             inside = false;
         }
-        if inside || line.ends_with("... FAILED") {
+        if inside || line.ends_with("... FAILED") || line.contains("has been running for") {
             shown.push(line);
         }
     }

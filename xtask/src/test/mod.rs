@@ -29,6 +29,9 @@ pub struct Options {
     /// List the multi-process and client tests and run nothing
     #[arg(long)]
     list: bool,
+    /// Give up after this many minutes, and say what was running
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..))]
+    within: Option<u64>,
     /// Run the long forms too
     #[arg(long)]
     full: bool,
@@ -67,6 +70,9 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         full: options.full,
     };
     std::fs::create_dir_all(&places.scratch)?;
+    if let Some(minutes) = options.within {
+        runner::limit_all(Duration::from_secs(minutes * 60));
+    }
 
     let start = Instant::now();
     let mut tally = Tally::default();
@@ -74,12 +80,12 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     for stage in STAGES.iter().filter(|stage| asked(stage)) {
         println!("== {stage}");
         let outcome = match *stage {
-            "fmt" => cargo::format(root, &mut tally),
-            "clippy" => cargo::clippy(root, &mut tally),
+            "fmt" => cargo::format(&places, &mut tally),
+            "clippy" => cargo::clippy(&places, &mut tally),
             "tidy" => single(&mut tally, stage, || crate::tidy::run(root)),
             "codegen" => single(&mut tally, stage, || crate::codegen::run(root, true, false)),
-            "unit" => cargo::unit(root, &mut tally),
-            "loom" => cargo::loom(root, &mut tally),
+            "unit" => cargo::unit(&places, &mut tally),
+            "loom" => cargo::loom(&places, &mut tally),
             "dist" => {
                 let failed = tally.failed;
                 if options.prefix.is_none() {

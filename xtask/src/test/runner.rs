@@ -1,11 +1,13 @@
 //! Runs one command to its end or its time limit, and looks for what it left behind.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -19,6 +21,14 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// What leftovers are given to go by themselves once the command has ended.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// When everything must have ended; a run that would go beyond is cut short.
+static END: OnceLock<Instant> = OnceLock::new();
+
+/// Gives all runs together this long from now on.
+pub fn limit_all(limit: Duration) {
+    let _ = END.set(Instant::now() + limit);
+}
 
 /// How a command ended and what it said.
 pub struct Outcome {
@@ -43,8 +53,10 @@ impl Outcome {
 /// `scratch` is a folder of the caller's: the command's TMPDIR is made in it, and must be empty afterwards.
 pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) -> anyhow::Result<Outcome> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
-    let mark = format!("{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-    let temporary = scratch.join(format!("tmp-{mark}"));
+    let own = format!("{}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let temporary = scratch.join(format!("tmp-{own}"));
+    // What runs inside a run is found by the outer one too.
+    let mark = std::env::var(MARK).map_or_else(|_| own.clone(), |outer| format!("{outer}/{own}"));
     std::fs::create_dir_all(&temporary).with_context(|| temporary.display().to_string())?;
     let before = Residue::now();
 
@@ -53,16 +65,17 @@ pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) 
     command.env("PARNASS_CONFIG", "").env("PARNASS_TUNED", "");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
+    let limit = END.get().map_or(limit, |end| limit.min(end.saturating_duration_since(start)));
     let mut child = command.spawn().with_context(|| format!("{:?}", command.get_program()))?;
     let group = Pid::from_child(&child);
     let mut stdin = child.stdin.take().context("stdin")?;
     let input = input.to_vec();
     // A program that ends without reading its input is its own affair: the pipe breaks, and that is all.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    std::thread::spawn(move || drop(stdin.write_all(&input)));
     let stdout = collect(child.stdout.take().context("stdout")?);
     let stderr = collect(child.stderr.take().context("stderr")?);
 
-    let mut timed_out = false;
+    let (mut timed_out, mut report) = (false, String::new());
     let mut pause = Duration::from_millis(1);
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -70,6 +83,7 @@ pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) 
         }
         if start.elapsed() > limit && !timed_out {
             timed_out = true;
+            report = stacks(&mark);
             let _ = kill_process_group(group, Signal::KILL);
         }
         std::thread::sleep(pause);
@@ -99,23 +113,59 @@ pub fn run(mut command: Command, input: &[u8], limit: Duration, scratch: &Path) 
         leftovers.push(format!("temporary file {}", entry.file_name().to_string_lossy()));
     }
     std::fs::remove_dir_all(&temporary)?;
-    let _ = writer.join();
-    Ok(Outcome { status, timed_out, stdout: joined(stdout), stderr: joined(stderr), elapsed, leftovers })
+    let (stdout, stderr) = (stdout.text(), stderr.text() + &report);
+    Ok(Outcome { status, timed_out, stdout, stderr, elapsed, leftovers })
 }
 
-fn collect(mut stream: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+/// What a stream has brought so far, and whether it has come to its end.
+struct Collected {
+    kept: Arc<Mutex<Vec<u8>>>,
+    end: mpsc::Receiver<()>,
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> Collected {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let (ended, end) = mpsc::channel();
+    let into = kept.clone();
     std::thread::spawn(move || {
-        let (mut kept, mut piece) = (Vec::new(), vec![0; 1 << 16]);
+        let mut piece = vec![0; 1 << 16];
         while let Ok(length @ 1..) = stream.read(&mut piece) {
-            let room = KEPT_BYTES.saturating_sub(kept.len());
-            kept.extend_from_slice(&piece[..length.min(room)]);
+            if let Ok(mut kept) = into.lock() {
+                let room = KEPT_BYTES.saturating_sub(kept.len());
+                kept.extend_from_slice(&piece[..length.min(room)]);
+            }
         }
-        kept
-    })
+        drop(ended);
+    });
+    Collected { kept, end }
 }
 
-fn joined(thread: std::thread::JoinHandle<Vec<u8>>) -> String {
-    String::from_utf8_lossy(&thread.join().unwrap_or_default()).into_owned()
+impl Collected {
+    /// Waits for the end, but not for ever: a process without the mark (a daemon has an environment of its own) may
+    /// hold the stream.
+    fn text(self) -> String {
+        let _ = self.end.recv_timeout(GRACE);
+        let kept = self.kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// Where the threads of the marked processes are, for a report about one that hangs: from gdb, where there is one.
+fn stacks(mark: &str) -> String {
+    const PROCESSES: usize = 6;
+    let mut report = String::new();
+    for (pid, name) in marked_processes(mark).into_iter().take(PROCESSES) {
+        let id = pid.as_raw_nonzero();
+        let _ = writeln!(report, "--- where process {id} ({name}) was");
+        let mut command = Command::new("timeout");
+        command.args(["60", "gdb", "-batch", "-nx", "-ex", "thread apply all backtrace 14", "-p"]);
+        command.arg(id.to_string()).env_remove(MARK).stdin(Stdio::null());
+        let Ok(output) = command.output() else { continue };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let frames = text.lines().filter(|line| line.starts_with("Thread") || line.starts_with('#'));
+        frames.for_each(|line| report.extend(line.chars().take(200).chain(['\n'])));
+    }
+    report
 }
 
 /// The numbers of all processes on the machine.
@@ -127,10 +177,13 @@ fn process_ids() -> Vec<i32> {
 /// Living processes that carry `mark` in their environment (zombies have none).
 fn marked_processes(mark: &str) -> Vec<(Pid, String)> {
     let wanted = format!("{MARK}={mark}").into_bytes();
+    let carries = |entry: &[u8]| {
+        entry.strip_prefix(wanted.as_slice()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    };
     let mut found = Vec::new();
     for id in process_ids() {
         let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        if environment.split(|&byte| byte == 0).any(|entry| entry == wanted) {
+        if environment.split(|&byte| byte == 0).any(carries) {
             let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
             found.extend(Pid::from_raw(id).map(|pid| (pid, name.trim().to_owned())));
         }

@@ -68,7 +68,7 @@ impl Tally {
 
 /// Beginning and end of a stream, for a report.
 pub fn excerpt(title: &str, text: &str) -> String {
-    const LINES: usize = 25;
+    const LINES: usize = 40;
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {
         return String::new();
