@@ -102,6 +102,8 @@ pub struct Process {
     pub(crate) slots: Slots,
     pub(crate) activities: Activities,
     pub(crate) waiters: Waiters,
+    /// How many of its threads wait for a message to be found (MPI_Probe, MPI_Mprobe).
+    pub(crate) probers: Waiters,
     pub(crate) staging: Arc<StagingPool>,
     pub(crate) buffers: Buffers,
     pub(crate) pace: crate::coll::Pace,
@@ -141,6 +143,7 @@ impl Process {
             slots: Slots::new(),
             activities: Activities::default(),
             waiters: Waiters::new(0),
+            probers: Waiters::new(0),
             staging: Arc::new(StagingPool::default()),
             buffers: Buffers::default(),
             pace: crate::coll::Pace::default(),

@@ -183,8 +183,10 @@ impl Process {
         if self.activities.any_ready() {
             self.advance_ready();
         }
-        // What happened without an event may be an unexpected message, which a probe of another thread waits for.
-        if (for_others || happened) && self.slots.is_concurrent() {
+        // Threads that probe wait for unexpected messages, which come without an event. Whoever began before the NIC took
+        // one in is seen here: the NIC's lock is between the two.
+        let for_probers = || happened && self.probers.load(Ordering::Relaxed) != 0;
+        if self.slots.is_concurrent() && (for_others || for_probers()) {
             self.wake_waiters(myself);
         }
         happened

@@ -328,6 +328,10 @@ impl Core {
         });
         nic.lock().release();
         self.finish(&mut outcome);
+        if rounds != 0 {
+            // What came with it may be what another thread sleeps for.
+            self.transport.ring_always();
+        }
         event
     }
 

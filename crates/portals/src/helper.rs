@@ -62,6 +62,10 @@ fn run(core: &Core) {
         }
         // The owner may be about to wait, and do it all itself.
         std::thread::sleep(pause);
-        if core.is_attended() || !core.work_unattended() { idle += 1 } else { idle = 0 }
+        let attended = core.is_attended();
+        if attended {
+            core.pass_on();
+        }
+        if attended || !core.work_unattended() { idle += 1 } else { idle = 0 }
     }
 }

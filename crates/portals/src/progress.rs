@@ -245,6 +245,14 @@ impl Core {
             || self.pipes_move()
     }
 
+    /// Wakes the owner for what the helper has met: to look at a network is to read from it, and what is read wakes
+    /// nobody any more.
+    pub fn pass_on(&self) {
+        if self.transport.poll(self.me) {
+            self.transport.ring(self.me);
+        }
+    }
+
     /// Progress whose events are left for the owner. Returns whether anything happened.
     pub fn work_unattended(&self) -> bool {
         let nic = self.own();

@@ -67,6 +67,8 @@ enum Step {
     Message(Message),
     /// Nothing more is there now.
     Dry,
+    /// There may be more, but this round has read enough.
+    Enough,
     /// Nothing more will come.
     Over,
 }
@@ -180,6 +182,7 @@ impl Incoming {
                 }
                 match guard.step(number, notes, &mut budget) {
                     Step::Dry => break false,
+                    Step::Enough => break true,
                     Step::Over => {
                         guard.streams[number].over = true;
                         break false;
@@ -226,7 +229,7 @@ impl Incoming {
         }
         loop {
             if *budget == 0 {
-                return Step::Dry;
+                return Step::Enough;
             }
             if let Some(payload) = self.streams[number].payload {
                 match self.fill(number, payload, notes) {

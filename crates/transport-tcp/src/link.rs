@@ -360,7 +360,7 @@ impl Shared {
             gathered.push(link.peer);
             self.gathered_count.store(gathered.len() as u32, Ordering::Relaxed);
             drop(gathered);
-            if !self.attentive.swap(true, Ordering::Relaxed) {
+            if !self.attentive.swap(true, Ordering::SeqCst) {
                 self.ring_keeper();
             }
         }
@@ -371,8 +371,12 @@ impl Shared {
         if self.gathered_count.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        let peers = std::mem::take(&mut *lock(&self.gathered));
-        self.gathered_count.store(0, Ordering::Relaxed);
+        let peers = {
+            // The count belongs to the list: set without the lock, it could hide what another thread has just added.
+            let mut gathered = lock(&self.gathered);
+            self.gathered_count.store(0, Ordering::Relaxed);
+            std::mem::take(&mut *gathered)
+        };
         for peer in peers {
             let link = self.link(peer);
             let mut out = lock(&link.out);

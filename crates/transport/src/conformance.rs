@@ -215,6 +215,7 @@ pub fn a_refused_message_stays(make: &dyn Fn(u32) -> Job) {
 pub fn senders_in_threads(make: &dyn Fn(u32) -> Job) {
     const EACH: u64 = 500;
     let job = make(3);
+    job[0].several_threads();
     let threads: Vec<_> = [0u32, 0, 1]
         .into_iter()
         .zip(0..)

@@ -11,6 +11,7 @@ use crate::request::operation::Operation;
 use crate::request::slots::Completion;
 use crate::request::{Request, Status, status_of};
 use parnass_base::UserAddress;
+use parnass_base::atomics::Ordering;
 use parnass_portals::{Appended, Event, SearchOperation};
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl Process {
             return Status::NO_PROCESS;
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_until(criteria.source, || self.search(SearchOperation::Look, &criteria));
+        let event = self.wait_to_find(SearchOperation::Look, &criteria);
         probed(&event, communicator)
     }
 
@@ -92,8 +93,15 @@ impl Process {
             return (Message::no_process(communicator), Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_until(criteria.source, || self.search(SearchOperation::Take, &criteria));
+        let event = self.wait_to_find(SearchOperation::Take, &criteria);
         taken(event, communicator)
+    }
+
+    fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Event {
+        self.probers.fetch_add(1, Ordering::Relaxed);
+        let event = self.wait_until(criteria.source, || self.search(operation, criteria));
+        self.probers.fetch_sub(1, Ordering::Relaxed);
+        event
     }
 
     fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
