@@ -3,8 +3,8 @@
 use crate::problem::{Operation, Problem};
 use crate::schedule::Schedule;
 use crate::{
-    allgather, allreduce, alltoall, barrier, bcast, board, exscan, gather, inter, reduce, reduce_scatter,
-    scan, scatter,
+    allgather, allreduce, alltoall, barrier, bcast, board, exscan, gather, inter, neighbor, reduce,
+    reduce_scatter, scan, scatter,
 };
 
 /// Which communicators an algorithm is for.
@@ -111,6 +111,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &exscan::recursive_doubling::ALGORITHM,
     &exscan::linear::ALGORITHM,
     &exscan::board::ALGORITHM,
+    &neighbor::linear::ALGORITHM,
 ];
 
 /// The algorithm of that name for an operation on one kind of communicator.

@@ -17,6 +17,7 @@ mod board;
 mod exscan;
 mod gather;
 mod inter;
+mod neighbor;
 mod pieces;
 mod problem;
 mod reduce;
@@ -27,7 +28,7 @@ mod schedule;
 mod select;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
-pub use problem::{Operation, Part, Problem, Root, Shape, Vector};
+pub use problem::{Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
 pub use schedule::{
     BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Slice, Span, Step, Wake, share,
 };

@@ -2,7 +2,7 @@
 
 use crate::schedule::{Element, Kind, Region, Span};
 
-/// A collective operation of the standard (MPI 5.0, chapter 6).
+/// A collective operation of the standard (MPI 5.0, chapter 6, and section 8.6 for those on neighbourhoods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     Barrier,
@@ -22,11 +22,16 @@ pub enum Operation {
     ReduceScatterBlock,
     Scan,
     Exscan,
+    NeighborAllgather,
+    NeighborAllgatherv,
+    NeighborAlltoall,
+    NeighborAlltoallv,
+    NeighborAlltoallw,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Operation; 17] = [
+    pub const ALL: [Operation; 22] = [
         Operation::Barrier,
         Operation::Bcast,
         Operation::Gather,
@@ -44,6 +49,11 @@ impl Operation {
         Operation::ReduceScatterBlock,
         Operation::Scan,
         Operation::Exscan,
+        Operation::NeighborAllgather,
+        Operation::NeighborAllgatherv,
+        Operation::NeighborAlltoall,
+        Operation::NeighborAlltoallv,
+        Operation::NeighborAlltoallw,
     ];
 
     /// Its name in lower case, as it stands in the table and in overrides.
@@ -66,7 +76,24 @@ impl Operation {
             Operation::ReduceScatterBlock => "reduce_scatter_block",
             Operation::Scan => "scan",
             Operation::Exscan => "exscan",
+            Operation::NeighborAllgather => "neighbor_allgather",
+            Operation::NeighborAllgatherv => "neighbor_allgatherv",
+            Operation::NeighborAlltoall => "neighbor_alltoall",
+            Operation::NeighborAlltoallv => "neighbor_alltoallv",
+            Operation::NeighborAlltoallw => "neighbor_alltoallw",
         }
+    }
+
+    /// Whether data goes along the edges of a topology only.
+    pub fn is_on_neighbors(self) -> bool {
+        matches!(
+            self,
+            Operation::NeighborAllgather
+                | Operation::NeighborAllgatherv
+                | Operation::NeighborAlltoall
+                | Operation::NeighborAlltoallv
+                | Operation::NeighborAlltoallw
+        )
     }
 }
 
@@ -125,7 +152,21 @@ pub struct Shape {
     pub board: u64,
 }
 
-/// Blocks that differ in length, place and perhaps type. One entry per process of the group that is talked to.
+/// The edges of one process in the topology of its communicator. A rank may stand there several times; `None` is a
+/// neighbour that does not exist, whose block is left alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighborhood<'a> {
+    /// Where each block of the receive buffer comes from.
+    pub sources: &'a [Option<u32>],
+    /// Where each block of the send buffer goes.
+    pub destinations: &'a [Option<u32>],
+    /// The blocks of the receive buffer, ordered so that of several edges from one process to another those that are named
+    /// first there come first.
+    pub order: &'a [u32],
+}
+
+/// Blocks that differ in length, place and perhaps type. One entry per process of the group that is talked to, or per
+/// neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector<'a> {
     pub counts: &'a [u64],
@@ -144,6 +185,8 @@ pub struct Problem<'a> {
     pub send: Option<Vector<'a>>,
     /// Where blocks of the receive buffer differ.
     pub recv: Option<Vector<'a>>,
+    /// For the operations on neighbours.
+    pub neighborhood: Option<Neighborhood<'a>>,
 }
 
 impl std::ops::Deref for Problem<'_> {
@@ -157,7 +200,7 @@ impl std::ops::Deref for Problem<'_> {
 impl<'a> Problem<'a> {
     /// One whose blocks are all equal.
     pub fn even(shape: Shape) -> Problem<'a> {
-        Problem { shape, send: None, recv: None }
+        Problem { shape, send: None, recv: None, neighborhood: None }
     }
 
     /// On an intercommunicator.
@@ -179,6 +222,14 @@ impl<'a> Problem<'a> {
             Root::Rank(rank) => rank,
             other => panic!("the root is {other:?}, not a rank"),
         }
+    }
+
+    /// Who its neighbours are.
+    ///
+    /// # Panics
+    /// If the operation is not one on neighbours.
+    pub fn neighbors(&self) -> Neighborhood<'a> {
+        self.neighborhood.expect("an operation on neighbours is given them")
     }
 
     /// Whether this process is the root.
@@ -281,7 +332,12 @@ impl<'a> Problem<'a> {
             | Operation::Gatherv
             | Operation::Scatterv
             | Operation::Alltoallv
-            | Operation::Alltoallw => 0,
+            | Operation::Alltoallw
+            | Operation::NeighborAllgather
+            | Operation::NeighborAllgatherv
+            | Operation::NeighborAlltoall
+            | Operation::NeighborAlltoallv
+            | Operation::NeighborAlltoallw => 0,
             Operation::Gather if !self.is_root() => self.shape.send.bytes(),
             Operation::Scatter if self.is_root() => self.shape.send.bytes(),
             Operation::Allgatherv => (0..self.partners()).map(|index| self.recv_block_bytes(index)).sum(),

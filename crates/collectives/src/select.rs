@@ -125,6 +125,11 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Exscan, false, ALL, 4 * KIB, "board"),
     rule(Operation::Exscan, true, ALL, ANY, "linear"),
     rule(Operation::Exscan, false, ALL, ANY, "recursive_doubling"),
+    rule(Operation::NeighborAllgather, false, ALL, ANY, "linear"),
+    rule(Operation::NeighborAllgatherv, false, ALL, ANY, "linear"),
+    rule(Operation::NeighborAlltoall, false, ALL, ANY, "linear"),
+    rule(Operation::NeighborAlltoallv, false, ALL, ANY, "linear"),
+    rule(Operation::NeighborAlltoallw, false, ALL, ANY, "linear"),
 ];
 
 /// Algorithms that a person has asked for, for tests and measurements.

@@ -1,13 +1,13 @@
 //! Collective operations (MPI 5.0, chapter 6). Blocking and nonblocking forms differ in what they do with the same call.
 #![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
-mod prepare;
+pub(super) mod prepare;
 
 use super::prelude::*;
 use parnass_mpi::coll::Call as Collective;
 
 /// Starts a call and hands its request out.
-fn start(call: &Call, collective: &Collective<'_>, request: &OutHandle<Request>) -> Result<()> {
+pub(super) fn start(call: &Call, collective: &Collective<'_>, request: &OutHandle<Request>) -> Result<()> {
     request.set(call.process().start_collective(collective))
 }
 

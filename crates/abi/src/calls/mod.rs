@@ -70,6 +70,7 @@ pub mod environment;
 pub mod error;
 pub mod group;
 pub mod info;
+pub mod neighbor;
 pub mod op;
 pub mod pack;
 pub mod process;

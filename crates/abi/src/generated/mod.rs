@@ -22,6 +22,7 @@ pub mod info;
 pub mod missing_file;
 pub mod missing_other;
 pub mod missing_tool;
+pub mod neighbor;
 pub mod op;
 pub mod pack;
 pub mod process;

@@ -1,5 +1,6 @@
 //! Schedules in a simulator: against an oracle, and the simulator against what it must find.
 
+mod neighbors;
 mod oracle;
 mod simulator;
 mod watchdog;

@@ -366,6 +366,11 @@ impl Setting {
                         // Blocks of the receive buffer: 0 the operands in place, 1 the result.
                         case.output.extend(result.map(|result| (1, result)));
                     }
+                    Operation::NeighborAllgather
+                    | Operation::NeighborAllgatherv
+                    | Operation::NeighborAlltoall
+                    | Operation::NeighborAlltoallv
+                    | Operation::NeighborAlltoallw => unreachable!("neighbors.rs checks those"),
                 }
                 case
             })
@@ -492,6 +497,7 @@ impl Setting {
                     offsets: &recv_parts.1,
                     elements: &recv_parts.2,
                 }),
+                neighborhood: None,
             };
             if !algorithm.can(&problem) {
                 // Only a board depends on more than the shape that was asked about before.

@@ -6,7 +6,7 @@ use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
 use crate::op::Op;
 use parnass_base::UserAddress;
-use parnass_collectives::{Element, Operation, Part, Problem, Root, Schedule, Shape, Vector};
+use parnass_collectives::{Element, Neighborhood, Operation, Part, Problem, Root, Schedule, Shape, Vector};
 use parnass_portals::Board;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub enum Side<'a> {
     Varied { address: UserAddress, blocks: Box<Blocks<'a>> },
 }
 
-/// Blocks that differ, one for each process of the group that is talked to.
+/// Blocks that differ, one for each process of the group that is talked to, or for each neighbour.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     pub counts: Vec<u64>,
@@ -192,7 +192,14 @@ impl<'a> Call<'a> {
     /// Makes the schedule.
     pub(super) fn schedule(&self, shape: Shape, overrides: &parnass_collectives::Overrides) -> Schedule {
         let (send, recv) = (self.send.elements(), self.recv.elements());
-        let problem = Problem { shape, send: self.send.vector(&send), recv: self.recv.vector(&recv) };
+        let around = if self.operation.is_on_neighbors() { self.communicator.neighborhood() } else { None };
+        let neighborhood = around.as_ref().map(|around| Neighborhood {
+            sources: &around.sources,
+            destinations: &around.destinations,
+            order: &around.order,
+        });
+        let problem =
+            Problem { shape, send: self.send.vector(&send), recv: self.recv.vector(&recv), neighborhood };
         parnass_collectives::schedule(&problem, overrides)
     }
 }

@@ -34,7 +34,8 @@ pub struct Settings {
 impl Process {
     /// Runs a collective operation.
     pub fn collective(&self, call: &Call<'_>) -> Result<()> {
-        let board = self.board_of(call.communicator)?;
+        // Neighbours need not wait for the others, with whom a board would have to be made.
+        let board = if call.operation.is_on_neighbors() { None } else { self.board_of(call.communicator)? };
         self.execute(call, board)
     }
 

@@ -180,6 +180,40 @@ impl Graph {
     }
 }
 
+/// Whom a process talks to in the collective operations on its neighbours (MPI 5.0, section 8.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighborhood {
+    /// From which rank each block of the receive buffer comes; `None` beyond the edge of a grid.
+    pub(crate) sources: Vec<Option<u32>>,
+    /// To which rank each block of the send buffer goes.
+    pub(crate) destinations: Vec<Option<u32>>,
+    /// The blocks of the receive buffer in the order in which the sources send them, where a source has several.
+    pub(crate) order: Vec<u32>,
+}
+
+impl Neighborhood {
+    fn of_grid(grid: &Cartesian, rank: i32) -> Neighborhood {
+        let dimensions = grid.extents.len();
+        let neighbors: Vec<Option<u32>> = (0..dimensions)
+            .flat_map(|direction| {
+                let (before, after) = grid.shift(rank, direction as i32, 1).expect("a dimension of the grid");
+                [before, after]
+            })
+            .map(|neighbor| u32::try_from(neighbor).ok())
+            .collect();
+        // What goes towards the lower neighbour comes there from the upper one, even if both are the same process.
+        let order = (0..neighbors.len() as u32).map(|block| block ^ 1).collect();
+        Neighborhood { sources: neighbors.clone(), destinations: neighbors, order }
+    }
+
+    fn of_edges(sources: impl Iterator<Item = i32>, destinations: impl Iterator<Item = i32>) -> Neighborhood {
+        let sources: Vec<_> = sources.map(|rank| u32::try_from(rank).ok()).collect();
+        let destinations = destinations.map(|rank| u32::try_from(rank).ok()).collect();
+        let order = (0..sources.len() as u32).collect();
+        Neighborhood { sources, destinations, order }
+    }
+}
+
 /// The edges of one process in a distributed graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbors {
@@ -226,6 +260,40 @@ impl Communicator {
         match self.topology() {
             Some(Topology::Distributed(neighbors)) => Ok(neighbors),
             _ => Err(self.no_topology("a distributed graph topology", "MPI_Dist_graph_create")),
+        }
+    }
+
+    /// Whom this process talks to in the operations on neighbours, if the communicator has a topology.
+    pub(crate) fn neighborhood(&self) -> Option<Neighborhood> {
+        Some(match self.topology()? {
+            Topology::Cartesian(grid) => Neighborhood::of_grid(grid, self.rank()),
+            Topology::Graph(graph) => {
+                let neighbors = || graph.neighbors(self.rank()).iter().copied();
+                Neighborhood::of_edges(neighbors(), neighbors())
+            }
+            Topology::Distributed(neighbors) => Neighborhood::of_edges(
+                neighbors.sources.iter().map(|&(rank, _)| rank),
+                neighbors.destinations.iter().map(|&(rank, _)| rank),
+            ),
+        })
+    }
+
+    /// How many neighbours this process has in the operations on neighbours: sources and destinations, those beyond
+    /// the edges of a grid included. An error if there is no topology.
+    pub fn degrees(&self) -> Result<(usize, usize)> {
+        match self.topology() {
+            Some(Topology::Cartesian(grid)) => Ok((2 * grid.extents.len(), 2 * grid.extents.len())),
+            Some(Topology::Graph(graph)) => {
+                let degree = graph.neighbors(self.rank()).len();
+                Ok((degree, degree))
+            }
+            Some(Topology::Distributed(neighbors)) => {
+                Ok((neighbors.sources.len(), neighbors.destinations.len()))
+            }
+            None => {
+                Err(self
+                    .no_topology("a topology", "MPI_Cart_create, MPI_Graph_create or MPI_Dist_graph_create"))
+            }
         }
     }
 
@@ -433,5 +501,14 @@ mod tests {
         );
         assert!(Graph::new(vec![1, 0], vec![0]).is_err());
         assert!(Graph::new(vec![1, 2], vec![0, 2]).is_err());
+    }
+
+    #[test]
+    fn neighbors_in_a_grid_are_ordered_by_dimension_the_lower_one_first() {
+        let grid = Cartesian::new(vec![3, 1, 2], vec![false, true, true]).unwrap();
+        let corner = Neighborhood::of_grid(&grid, 0);
+        assert_eq!(corner.destinations, [None, Some(2), Some(0), Some(0), Some(1), Some(1)]);
+        assert_eq!(corner.sources, corner.destinations);
+        assert_eq!(corner.order, [1, 0, 3, 2, 5, 4]);
     }
 }

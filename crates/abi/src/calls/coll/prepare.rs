@@ -25,9 +25,19 @@ fn in_place(buffer: Address, comm: &Communicator, name: &str) -> Result<bool> {
     Ok(true)
 }
 
+/// How many blocks there are where every process that is talked to has one.
+fn partners(comm: &Communicator) -> usize {
+    comm.remote_size() as usize
+}
+
 /// A buffer of equal blocks.
 #[inline]
-fn even<'a>(buffer: Address, count: i64, datatype: &'a Arc<Datatype>, names: [&str; 2]) -> Result<Side<'a>> {
+pub fn even<'a>(
+    buffer: Address,
+    count: i64,
+    datatype: &'a Arc<Datatype>,
+    names: [&str; 2],
+) -> Result<Side<'a>> {
     let count = arguments::count(count, names[1])?;
     arguments::buffer(buffer, count, datatype, names[0])?;
     Ok(Side::Even { address: buffer.user(), count: count as u64, datatype })
@@ -45,15 +55,14 @@ fn block_counts(counts: IntArray, number: usize, name: &str) -> Result<Vec<u64>>
 }
 
 /// A buffer of blocks of one datatype, with displacements in extents.
-fn varied<'a>(
+pub fn varied<'a>(
     buffer: Address,
     counts: IntArray,
     displacements: IntArray,
     datatype: &'a Arc<Datatype>,
-    comm: &Communicator,
+    number: usize,
     names: [&str; 3],
 ) -> Result<Side<'a>> {
-    let number = comm.remote_size() as usize;
     let counts = block_counts(counts, number, names[1])?;
     let longest = counts.iter().copied().max().unwrap_or(0);
     // MPI_IN_PLACE is not for here, and the null address only for absolute addresses.
@@ -69,15 +78,14 @@ fn varied<'a>(
 }
 
 /// A buffer of blocks each of its own datatype, with displacements in bytes.
-fn typed(
+pub fn typed(
     buffer: Address,
     counts: IntArray,
     displacements: IntArray,
     datatypes: HandleArray<Datatype>,
-    comm: &Communicator,
+    number: usize,
     names: [&str; 4],
 ) -> Result<Side<'static>> {
-    let number = comm.remote_size() as usize;
     let counts = block_counts(counts, number, names[1])?;
     let offsets = displacements.with_length(number, names[2])?.to_vec();
     let handles = datatypes.with_length(number, names[3])?;
@@ -97,7 +105,7 @@ fn typed(
 
 /// Where both buffers are significant they must not be the same.
 #[inline]
-fn distinct(send: &Side<'_>, recv: &Side<'_>) -> Result<()> {
+pub fn distinct(send: &Side<'_>, recv: &Side<'_>) -> Result<()> {
     let extent_of = |side: &Side<'_>| match side {
         Side::Even { address, count, datatype } => (*address, *count > 0 && datatype.layout().size() > 0),
         _ => (UserAddress::NULL, false),
@@ -143,7 +151,7 @@ fn part(root: i32, comm: &Communicator) -> Part {
 }
 
 /// What is done with the finished call.
-type Run<'r> = &'r dyn Fn(&Collective<'_>) -> Result<()>;
+pub type Run<'r> = &'r dyn Fn(&Collective<'_>) -> Result<()>;
 
 /// The scans are defined on intracommunicators only.
 fn intra_only(comm: &Communicator) -> Result<()> {
@@ -198,7 +206,7 @@ pub fn allgatherv(
     let recvtype = recvtype.committed("recvtype")?;
     let mut collective = Collective::new(comm, Operation::Allgatherv);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
-    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, comm, RECVS)?;
+    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, partners(comm), RECVS)?;
     if collective.in_place {
         return run(&collective);
     }
@@ -271,13 +279,13 @@ pub fn alltoallv(
     let mut collective = Collective::new(comm, Operation::Alltoallv);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
     let names = ["recvbuf", "recvcounts", "rdispls"];
-    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, comm, names)?;
+    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, partners(comm), names)?;
     if collective.in_place {
         return run(&collective);
     }
     let sendtype = sendtype.committed("sendtype")?;
     let names = ["sendbuf", "sendcounts", "sdispls"];
-    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, comm, names)?;
+    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, partners(comm), names)?;
     run(&collective)
 }
 
@@ -297,10 +305,10 @@ pub fn alltoallw(
     let mut collective = Collective::new(comm, Operation::Alltoallw);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
     let names = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
-    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, comm, names)?;
+    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, partners(comm), names)?;
     if !collective.in_place {
         let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
-        collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, comm, names)?;
+        collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, partners(comm), names)?;
     }
     run(&collective)
 }
@@ -422,7 +430,7 @@ pub fn gatherv(
         collective.send = even(sendbuf, sendcount, sendtype, SEND)?;
     }
     if let Some(recvtype) = &recvtype {
-        collective.recv = varied(recvbuf, recvcounts, displs, recvtype, comm, RECVS)?;
+        collective.recv = varied(recvbuf, recvcounts, displs, recvtype, partners(comm), RECVS)?;
     }
     run(&collective)
 }
@@ -598,7 +606,7 @@ pub fn scatterv(
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
     if let Some(sendtype) = &sendtype {
-        collective.send = varied(sendbuf, sendcounts, displs, sendtype, comm, SENDS)?;
+        collective.send = varied(sendbuf, sendcounts, displs, sendtype, partners(comm), SENDS)?;
     }
     if let Some(recvtype) = &recvtype {
         collective.recv = even(recvbuf, recvcount, recvtype, RECV)?;
