@@ -344,6 +344,20 @@ impl Layout {
         length
     }
 
+    /// As [`Layout::pack`], into a slice that is no user memory.
+    pub fn pack_into(&self, count: u64, source: UserAddress, skip: u64, target: &mut [u8]) -> u64 {
+        // SAFETY: the slice is writable during the call.
+        let address = unsafe { UserAddress::new(target.as_mut_ptr()) };
+        self.pack(count, source, skip, address, target.len() as u64)
+    }
+
+    /// As [`Layout::unpack`], from a slice that is no user memory.
+    pub fn unpack_from(&self, count: u64, target: UserAddress, skip: u64, source: &[u8]) -> u64 {
+        // SAFETY: the slice is readable during the call, and unpacking only reads the stream.
+        let address = unsafe { UserAddress::new(source.as_ptr()) };
+        self.unpack(count, target, skip, address, source.len() as u64)
+    }
+
     fn clamp(&self, count: u64, skip: u64, length: u64) -> u64 {
         length.min(self.size().saturating_mul(count).saturating_sub(skip))
     }

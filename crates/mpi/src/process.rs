@@ -5,6 +5,7 @@ use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::progress::{Activities, Waiters};
 use crate::pt2pt::buffered::Buffers;
+use crate::pt2pt::described::DescribedBuffers;
 use crate::pt2pt::protocol::Table;
 use crate::pt2pt::staging::StagingPool;
 use crate::request::Request;
@@ -105,6 +106,7 @@ pub struct Process {
     /// How many of its threads wait for a message to be found (MPI_Probe, MPI_Mprobe).
     pub(crate) probers: Waiters,
     pub(crate) staging: Arc<StagingPool>,
+    pub(crate) described: Arc<DescribedBuffers>,
     pub(crate) buffers: Buffers,
     pub(crate) pace: crate::coll::Pace,
     /// Requests that the user has freed before they were complete.
@@ -133,6 +135,8 @@ impl Process {
         let protocols = Table::new(settings.tuning.direct_threshold);
         let level = settings.thread_level;
         let context_ids = Arc::new(ContextIds::new(nic.me()));
+        let described = Arc::new(DescribedBuffers::default());
+        nic.set_descriptions(described.clone());
         let process = Arc::new(Process {
             nic,
             settings,
@@ -145,6 +149,7 @@ impl Process {
             waiters: Waiters::new(0),
             probers: Waiters::new(0),
             staging: Arc::new(StagingPool::default()),
+            described,
             buffers: Buffers::default(),
             pace: crate::coll::Pace::default(),
             orphans: Mutex::new(Vec::new()),

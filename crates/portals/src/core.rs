@@ -6,9 +6,10 @@
 
 use crate::board::Boards;
 use crate::event_list::EventList;
-use crate::far::{FAR, FarPuts};
+use crate::far::{FAR, FarPut, Landing, Named};
 use crate::index::Pattern;
 use crate::interface::*;
+use crate::memory::{Descriptions, Memory};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::pipe::Pipes;
@@ -18,11 +19,10 @@ use crate::slab::Purpose;
 use crate::transfer;
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
-use parnass_base::lane::{self, Arrived};
-use parnass_base::{Scratch, UserAddress};
+use parnass_base::lane::Arrived;
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Rounds of taking in before a search, against senders that never stop.
 const SEARCH_ROUNDS: u32 = 1_000;
@@ -46,7 +46,8 @@ pub struct Core {
     /// Where the NIC of each process is among them, or [`FAR`].
     pub places: Vec<u32>,
     own_place: usize,
-    pub far_puts: FarPuts,
+    pub far_puts: Named<FarPut>,
+    pub far_landings: Named<Landing>,
     /// What could not go yet, by target.
     pub delayed: Mutex<Vec<VecDeque<Delayed>>>,
     /// How much that is, by target.
@@ -61,6 +62,8 @@ pub struct Core {
     pub stopping: AtomicBool,
     pub pipes: Pipes,
     pub boards: Boards,
+    /// What moves described memory.
+    pub descriptions: OnceLock<Arc<dyn Descriptions>>,
 }
 
 /// Bytes of bulk memory that a kept message takes, about.
@@ -118,7 +121,8 @@ impl Core {
             own_place: places[me as usize] as usize,
             nics,
             places,
-            far_puts: FarPuts::default(),
+            far_puts: Named::default(),
+            far_landings: Named::default(),
             delayed: Mutex::new((0..size).map(|_| VecDeque::new()).collect()),
             delayed_by_target: zeros(),
             delayed_count: AtomicU32::new(0),
@@ -128,6 +132,7 @@ impl Core {
             stopping: AtomicBool::new(false),
             pipes: Pipes::default(),
             boards: Boards::default(),
+            descriptions: OnceLock::new(),
             transport,
             tuning,
         }
@@ -211,7 +216,7 @@ impl Core {
         record.source.set(source);
         record.match_bits.set(entry.match_bits);
         record.ignore_bits.set(entry.ignore_bits);
-        record.address.set(entry.memory.value() as u64);
+        record.address.set(entry.memory.word());
         record.length.set(entry.length as u64);
         record.user.set(entry.user);
         record.order.set(nic.next_order());
@@ -229,7 +234,7 @@ impl Core {
         &self,
         nic: &Nic,
         index: u32,
-        memory: UserAddress,
+        memory: Memory,
         length: usize,
         user: u64,
         outcome: &mut Outcome,
@@ -239,7 +244,7 @@ impl Core {
         let placed = requested.min(length as u64);
         let (flags, initiator) = (record.flags.get(), record.source.get());
         record.user.set(user);
-        record.address.set(memory.value() as u64);
+        record.address.set(memory.word());
         record.length.set(placed);
         let mut event = event_of(record, EventKind::Put);
         if flags & flag::ACK != 0 {
@@ -264,9 +269,7 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            let wants_pipe = self.wants_pipe(self.me, initiator);
-            transfer::start(nic, index, wants_pipe);
-            outcome.calls.push((initiator, wants_pipe));
+            self.start_transfer(nic, self.me, index, outcome);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::PIPED != 0 {
@@ -275,7 +278,7 @@ impl Core {
         }
         if flags & flag::BULK != 0 {
             let bulk = Bulk(record.remote.get());
-            if self.transport.drain(bulk, 0, self.me, memory, placed as usize).is_err() {
+            if self.drain(bulk, 0, self.me, memory, 0, placed as usize).is_err() {
                 event.kind = EventKind::Failed;
             }
             self.transport.discard(bulk);
@@ -286,7 +289,9 @@ impl Core {
             let words: [u64; 5] = std::array::from_fn(|index| record.data[index].load(Ordering::Relaxed));
             let mut bytes = [0; INLINE_BYTES];
             message::spread(&words, &mut bytes, placed as usize);
-            memory.write(&bytes[..placed as usize]);
+            if self.place(self.me, memory, &bytes[..placed as usize]).is_err() {
+                event.kind = EventKind::Failed;
+            }
         }
         nic.slab.release(index);
         Appended::Complete(event)
@@ -335,7 +340,7 @@ impl Core {
         event
     }
 
-    pub fn receive_taken(&self, taken: u64, memory: UserAddress, length: usize, user: u64) -> Appended {
+    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
         let nic = self.own();
         let mut outcome = Outcome::default();
         self.lock(nic);
@@ -379,18 +384,16 @@ impl Core {
             return self.keep_unexpected(nic, of, arrival);
         }
         let record = nic.slab.at(index);
-        let memory = UserAddress::restore(record.address.get() as usize);
+        let memory = Memory::from_word(record.address.get());
         let placed = arrival.length.min(record.length.get());
         let moved = match arrival.payload {
-            Payload::Inline(words) if placed == 8 => {
-                self.transport.place(of, memory, &words[0].to_ne_bytes())
-            }
+            Payload::Inline(words) if placed == 8 => self.place(of, memory, &words[0].to_ne_bytes()),
             Payload::Inline(words) => {
                 let mut bytes = [0; INLINE_ROOM];
                 message::spread(&words, &mut bytes, placed as usize);
-                self.transport.place(of, memory, &bytes[..placed as usize])
+                self.place(of, memory, &bytes[..placed as usize])
             }
-            Payload::Bulk(bulk) => self.transport.drain(Bulk(bulk), 0, of, memory, placed as usize),
+            Payload::Bulk(bulk) => self.drain(Bulk(bulk), 0, of, memory, 0, placed as usize),
             Payload::Direct(_) | Payload::Piped(_) | Payload::Stream(_) => Ok(()),
             Payload::Long(message) => self.place_long(of, memory, message, placed as usize),
         };
@@ -423,9 +426,7 @@ impl Core {
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
-                    let wants_pipe = self.wants_pipe(of, arrival.source);
-                    transfer::start(nic, index, wants_pipe);
-                    outcome.calls.push((arrival.source, wants_pipe));
+                    self.start_transfer(nic, of, index, outcome);
                     return true;
                 }
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
@@ -452,26 +453,6 @@ impl Core {
             nic.slab.at(index).flags.set(0);
             nic.queue_event(index, event as u32);
         }
-    }
-
-    /// Copies the bytes of a long message to `memory` of the NIC's owner. [`MemoryError::NotPermitted`]: not now.
-    #[inline]
-    pub fn place_long(
-        &self,
-        of: u32,
-        memory: UserAddress,
-        message: &Arrived,
-        length: usize,
-    ) -> Result<(), MemoryError> {
-        if of == self.me {
-            let whole = message.copy_to(lane::HEAD, memory, length);
-            return if whole { Ok(()) } else { Err(MemoryError::NotPermitted) };
-        }
-        let staging = Scratch::new(length);
-        if !message.copy_to(lane::HEAD, staging.address(), length) {
-            return Err(MemoryError::NotPermitted);
-        }
-        self.transport.write(of, memory, staging.address(), length)
     }
 
     /// A long message that nobody expects moves into bulk memory of the owner, as far as its share of that goes.

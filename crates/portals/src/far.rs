@@ -13,12 +13,13 @@
 
 use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
+use crate::memory::{Memory, Place};
 use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, NOTICE, PULL, SENT, STREAM};
 use crate::nic::Nic;
 use crate::record::{flag, kind};
-use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::Message;
+use parnass_base::{Scratch, UserAddress};
 use parnass_transport::{Bulk, Network};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,37 +28,67 @@ const DONE: usize = 1;
 /// The place of a peer whose NIC is not in this process's reach.
 pub const FAR: u32 = u32::MAX;
 
-/// Puts that a target on another node has been told of, and has not yet received.
-#[derive(Debug, Default)]
-pub struct FarPuts {
-    puts: Mutex<Vec<Option<FarPut>>>,
-}
+/// Things that wait for an answer from another node or from the network, each under a name that is given again once it
+/// is free.
+#[derive(Debug)]
+pub struct Named<T>(Mutex<Vec<Option<T>>>);
 
-#[derive(Clone, Copy, Debug)]
-struct FarPut {
+/// A put that a target on another node has been told of, and has not yet received.
+#[derive(Debug)]
+pub struct FarPut {
     put: Put,
     /// Whether its target has asked for the bytes.
     pulled: bool,
+    /// The bytes of a buffer with gaps, brought together; lent to the network.
+    together: Option<Scratch>,
 }
 
-impl FarPuts {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<FarPut>>> {
-        self.puts.lock().unwrap_or_else(PoisonError::into_inner)
+/// A payload that still comes, for a buffer with gaps.
+#[derive(Debug)]
+pub struct Landing {
+    together: Scratch,
+    description: u32,
+    /// Where in the described bytes it belongs.
+    offset: u64,
+}
+
+/// The name of no landing: the payload went to its place as it came.
+const IN_PLACE: u64 = u64::MAX;
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named(Mutex::default())
+    }
+}
+
+impl<T> Named<T> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a put, and names it.
-    fn keep(&self, put: &Put) -> u64 {
-        let mut puts = self.lock();
-        let kept = Some(FarPut { put: *put, pulled: false });
-        let free = puts.iter().position(Option::is_none);
-        let index = free.unwrap_or(puts.len());
+    /// Keeps something, and names it.
+    fn keep(&self, thing: T) -> u64 {
+        let mut things = self.lock();
+        let free = things.iter().position(Option::is_none);
+        let index = free.unwrap_or(things.len());
         match free {
-            Some(index) => puts[index] = kept,
-            None => puts.push(kept),
+            Some(index) => things[index] = Some(thing),
+            None => things.push(Some(thing)),
         }
         index as u64
     }
 
+    fn forget(&self, name: u64) -> Option<T> {
+        let mut things = self.lock();
+        let thing = things.get_mut(usize::try_from(name).ok()?)?.take()?;
+        while matches!(things.last(), Some(None)) {
+            things.pop();
+        }
+        Some(thing)
+    }
+}
+
+impl Named<FarPut> {
     /// Notes that `target` asks for `length` bytes of a put; the put, if it may.
     fn pull(&self, name: u64, target: u32, length: usize) -> Option<Put> {
         let mut puts = self.lock();
@@ -67,13 +98,11 @@ impl FarPuts {
         may.then_some(kept.put)
     }
 
-    fn forget(&self, name: u64) -> Option<Put> {
-        let mut puts = self.lock();
-        let kept = puts.get_mut(usize::try_from(name).ok()?)?.take()?;
-        while matches!(puts.last(), Some(None)) {
-            puts.pop();
+    /// Keeps what a pulled put lends to the network until it is forgotten.
+    fn lend(&self, name: u64, together: Scratch) {
+        if let Some(Some(kept)) = self.lock().get_mut(name as usize) {
+            kept.together = Some(together);
         }
-        Some(kept.put)
     }
 }
 
@@ -98,11 +127,12 @@ impl Core {
         if put.protocol == Protocol::Buffered && put.length <= network.stream_bytes() {
             let words = [put.match_bits, put.header_data, put.user];
             let tag = message::tag(STREAM, usize::from(ack), self.me);
-            if network.stream(target, tag, &words, put.source, put.length) {
+            let (source, _together) = self.together(put.source, put.length);
+            if network.stream(target, tag, &words, source, put.length) {
                 return Some(PutOutcome::Done);
             }
         }
-        let name = self.far_puts.keep(put);
+        let name = self.far_puts.keep(FarPut { put: *put, pulled: false, together: None });
         let words = [put.match_bits, put.header_data, name, put.length as u64, put.user];
         if self.transport.post(target, message::tag(DIRECT, usize::from(ack), self.me), &words) {
             return Some(PutOutcome::Pending);
@@ -110,6 +140,18 @@ impl Core {
         self.far_puts.forget(name);
         self.received(target, u32::from(ack));
         None
+    }
+
+    /// The first `length` bytes of memory of this process in a row, and what holds them if they had to be brought together.
+    fn together(&self, memory: Memory, length: usize) -> (UserAddress, Option<Scratch>) {
+        match memory.place() {
+            Place::Run(address) => (address, None),
+            Place::Described(number) => {
+                let together = Scratch::new(length);
+                self.gather(number, together.address(), length);
+                (together.address(), Some(together))
+            }
+        }
     }
 
     /// Tells an initiator on another node of its put.
@@ -135,10 +177,31 @@ impl Core {
     }
 
     fn land(&self, nic: &Nic, index: u32, payload: u64, offset: u64, length: u64) -> bool {
-        let target = UserAddress::restore(nic.slab.at(index).address.get() as usize).offset(offset as i64);
-        let mut then = Message { tag: message::tag(LANDED, 0, self.me), ..Message::default() };
-        then.words[..2].copy_from_slice(&[nic.slab.handle(index), length]);
-        self.network().land(Bulk(payload), target, length as usize, then)
+        let land = |target, landing| {
+            let mut then = Message { tag: message::tag(LANDED, 0, self.me), ..Message::default() };
+            then.words[..3].copy_from_slice(&[nic.slab.handle(index), length, landing]);
+            self.network().land(Bulk(payload), target, length as usize, then)
+        };
+        let description = match Memory::from_word(nic.slab.at(index).address.get()).place() {
+            Place::Run(address) => return land(address.offset(offset as i64), IN_PLACE),
+            Place::Described(number) => number,
+        };
+        let together = Scratch::new(length as usize);
+        let target = together.address();
+        let landing = self.far_landings.keep(Landing { together, description, offset });
+        let whole = land(target, landing);
+        if whole {
+            self.spread_landing(landing);
+        }
+        whole
+    }
+
+    /// All of a payload for a buffer with gaps is there: it goes to its places.
+    fn spread_landing(&self, name: u64) {
+        if let Some(landing) = self.far_landings.forget(name) {
+            let Landing { together, description, offset } = landing;
+            self.scatter(description, offset, together.address(), together.len());
+        }
     }
 
     /// A matched long message whose record is in no list: asks its initiator for the bytes. `true`: there are none.
@@ -170,7 +233,8 @@ impl Core {
                 }
                 awaited
             }
-            FarMessage::Landed { source, transfer, length } if source == self.me => {
+            FarMessage::Landed { source, transfer, length, landing } if source == self.me => {
+                self.spread_landing(landing);
                 self.count_landed(nic, driver, transfer, length, outcome)
             }
             FarMessage::Sent { source, put } if source == self.me => {
@@ -214,12 +278,16 @@ impl Core {
         let mut then = Message { tag: message::tag(SENT, 0, self.me), ..Message::default() };
         then.words[0] = name;
         let tag = message::tag(DATA, 0, self.me);
-        self.network().lend(source, tag, transfer, put.source, length, then);
+        let (from, together) = self.together(put.source, length);
+        if let Some(together) = together {
+            self.far_puts.lend(name, together);
+        }
+        self.network().lend(source, tag, transfer, from, length, then);
         true
     }
 
     fn finish_put(&self, nic: &Nic, driver: Driver, name: u64, outcome: &mut Outcome) -> bool {
-        let Some(put) = self.far_puts.forget(name) else { return false };
+        let Some(FarPut { put, .. }) = self.far_puts.forget(name) else { return false };
         self.tell(nic, driver, &put.event(EventKind::Send), 0, outcome);
         true
     }

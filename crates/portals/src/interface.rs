@@ -3,8 +3,8 @@
 use crate::board::Board;
 use crate::core::Core;
 use crate::helper::Helper;
+use crate::memory::{Descriptions, Memory};
 use crate::tuning::Tuning;
-use parnass_base::UserAddress;
 use parnass_transport::Transport;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,7 +39,7 @@ pub struct Put {
     pub match_bits: u64,
     /// 64 bits that the target sees in its event.
     pub header_data: u64,
-    pub source: UserAddress,
+    pub source: Memory,
     pub length: usize,
     pub protocol: Protocol,
     pub ack: Ack,
@@ -72,7 +72,7 @@ pub struct MatchEntry {
     pub match_bits: u64,
     /// A set bit makes that position of the match bits a wild card.
     pub ignore_bits: u64,
-    pub memory: UserAddress,
+    pub memory: Memory,
     pub length: usize,
     /// Comes back in the events of this entry.
     pub user: u64,
@@ -206,6 +206,11 @@ impl Interface {
         Ok(Interface { core: Arc::new(Core::new(transport, tuning)), helper: Helper::default() })
     }
 
+    /// Gives what moves described memory, see [`Memory::described`]. Once; a second one is ignored.
+    pub fn set_descriptions(&self, descriptions: Arc<dyn Descriptions>) {
+        let _ = self.core.descriptions.set(descriptions);
+    }
+
     /// The number of this process.
     pub fn me(&self) -> ProcessId {
         ProcessId(self.core.me)
@@ -255,7 +260,7 @@ impl Interface {
         target: ProcessId,
         match_bits: u64,
         header_data: u64,
-        source: UserAddress,
+        source: Memory,
         length: usize,
     ) -> bool {
         self.core.put_short(target.0, match_bits, header_data, source, length)
@@ -305,7 +310,7 @@ impl Interface {
     ///
     /// # Panics
     /// If `taken` names no taken message.
-    pub fn receive_taken(&self, taken: u64, memory: UserAddress, length: usize, user: u64) -> Appended {
+    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
         self.core.receive_taken(taken, memory, length, user)
     }
 

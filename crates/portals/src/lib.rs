@@ -6,6 +6,7 @@
 //! * [`Interface`]: what the layer above may ask, and what it is told;
 //! * `message`: what travels; `record`, `slab`, `index`, `nic`: what a NIC's memory holds, and how a match is found;
 //! * `core`: taking in arrivals, matching, receiving; `send`: puts on their way out;
+//! * `memory`: where the bytes of a message lie, and how they are copied;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
 //! * `far`: peers on other nodes;
 //! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
@@ -23,6 +24,7 @@ mod far;
 mod helper;
 mod index;
 mod interface;
+mod memory;
 mod message;
 mod nic;
 mod pipe;
@@ -37,6 +39,8 @@ mod transfer;
 mod tuning;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
+pub use memory::{Descriptions, Memory};
+
 pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,

@@ -18,7 +18,7 @@
 //! | `PULL`      | name of the put, handle of the transfer, length      | 0                     |
 //! | `DATA`      | handle of the transfer, offset, with a payload       | 0                     |
 //! | `NOTICE`    | user, match bits, header data, length                | kind of the event     |
-//! | `LANDED`    | handle of the transfer, length; to oneself           | 0                     |
+//! | `LANDED`    | handle of the transfer, length, landing; to oneself  | 0                     |
 //! | `SENT`      | name of the put; to oneself                          | 0                     |
 
 use crate::interface::{Event, EventKind, ProcessId};
@@ -132,7 +132,7 @@ pub enum FarMessage {
     Pull { source: u32, put: u64, transfer: u64, length: u64 },
     Data { source: u32, transfer: u64, offset: u64, payload: u64, length: u64 },
     Notice { source: u32, kind: u32, event: Event },
-    Landed { source: u32, transfer: u64, length: u64 },
+    Landed { source: u32, transfer: u64, length: u64, landing: u64 },
     Sent { source: u32, put: u64 },
 }
 
@@ -164,7 +164,7 @@ impl FarMessage {
                     taken: 0,
                 },
             },
-            LANDED => FarMessage::Landed { source, transfer: words[0], length: words[1] },
+            LANDED => FarMessage::Landed { source, transfer: words[0], length: words[1], landing: words[2] },
             SENT => FarMessage::Sent { source, put: words[0] },
             _ => return None,
         })

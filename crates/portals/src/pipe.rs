@@ -14,9 +14,9 @@
 
 use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
+use crate::memory::Memory;
 use crate::message::{self, PIPED};
 use crate::transfer::Work;
-use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_transport::{Bulk, Gauge, Waiting};
 use std::sync::Mutex;
@@ -48,7 +48,7 @@ pub struct Pipes {
 struct Outgoing {
     target: u32,
     pipe: Bulk,
-    source: UserAddress,
+    source: Memory,
     length: u64,
     filled: u64,
     /// The put that is over once the pipe has it all.
@@ -62,7 +62,7 @@ pub struct Incoming {
     pub handle: u64,
     pub source: u32,
     pub pipe: Bulk,
-    pub address: UserAddress,
+    pub memory: Memory,
     /// Bytes that come, and how many of them are wanted.
     pub length: u64,
     pub placed: u64,
@@ -196,7 +196,7 @@ impl Core {
             looks = 0;
             let at = filled % room;
             let bytes = unit.min(free).min(room - at).min(length - filled);
-            self.transport.fill(pipe, at as usize, outgoing.source.offset(filled as i64), bytes as usize);
+            self.fill(pipe, at as usize, outgoing.source, filled, bytes as usize);
             outgoing.filled += bytes;
             // Release pairs with the acquire in `drain_pipe`.
             gauge.filled.store(outgoing.filled, Ordering::Release);
@@ -301,7 +301,7 @@ impl Core {
 
     /// Drains a pipe as far as it goes. Returns whether anything came.
     fn drain_pipe(&self, incoming: &mut Incoming) -> bool {
-        let Incoming { source, pipe, address, length, placed, .. } = *incoming;
+        let Incoming { source, pipe, memory, length, placed, .. } = *incoming;
         let gauge = self.gauge(pipe);
         let (room, unit) = (self.pipe_room(source, length), unit(length));
         let before = incoming.drained;
@@ -333,9 +333,7 @@ impl Core {
             let bytes = unit.min(there).min(room - at);
             let wanted = bytes.min(placed.saturating_sub(drained));
             if wanted != 0 {
-                let target = address.offset(drained as i64);
-                self.transport
-                    .drain(pipe, at as usize, self.me, target, wanted as usize)
+                self.drain(pipe, at as usize, self.me, memory, drained, wanted as usize)
                     .expect("memory of this process");
             }
             incoming.drained += bytes;

@@ -138,6 +138,10 @@ impl Core {
         let mut outcome = Outcome::default();
         let piped = nic.control.piped.load(Ordering::Relaxed);
         let taken = if arrivals { self.take_in(nic, target, Driver::Other, &mut outcome) } else { 0 };
+        if arrivals && taken == 0 {
+            // What has come can only be placed by the target itself.
+            self.transport.ring_helper(target);
+        }
         let works = transfer::works_of(nic, Some(self.me));
         nic.lock().release();
         if taken != 0 {

@@ -3,6 +3,7 @@
 use crate::core::{BATCH, Core, Driver, Outcome, is_plain, pattern_of};
 use crate::index::{self, Pattern};
 use crate::interface::*;
+use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::record::flag;
@@ -27,7 +28,7 @@ impl Core {
         self.lock(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found != 0 {
-            if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED) != 0 {
+            if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
                 nic.lock().release();
                 return None;
             }
@@ -109,10 +110,11 @@ impl Core {
                 && message.further() == 0
                 && fits(source, message.words[0])
                 && nic.posted.0.order().count.get() == 0
+                && let Place::Run(memory) = entry.memory.place()
             {
                 let length = small.min(INLINE_ROOM);
                 let placed = length.min(entry.length);
-                write_words(&message.words[lane::HEAD..], entry.memory, placed);
+                write_words(&message.words[lane::HEAD..], memory, placed);
                 *result = Soon::Received(Received {
                     failed: false,
                     initiator: ProcessId(source),
@@ -161,8 +163,9 @@ impl Core {
         let placed = arrival.length.min(entry.length as u64);
         let moved = match arrival.payload {
             Payload::Inline(words) if !arrival.ack => {
-                write_words(&words, entry.memory, placed as usize);
-                Ok(())
+                let mut bytes = [0; INLINE_ROOM];
+                message::spread(&words, &mut bytes, placed as usize);
+                self.place(self.me, entry.memory, &bytes[..placed as usize])
             }
             Payload::Long(message) => {
                 match self.place_long(self.me, entry.memory, message, placed as usize) {
@@ -171,7 +174,7 @@ impl Core {
                 }
             }
             Payload::Bulk(bulk) if !arrival.ack => {
-                let moved = self.transport.drain(Bulk(bulk), 0, self.me, entry.memory, placed as usize);
+                let moved = self.drain(Bulk(bulk), 0, self.me, entry.memory, 0, placed as usize);
                 self.transport.discard(Bulk(bulk));
                 moved
             }

@@ -2,11 +2,15 @@
 
 use crate::core::{Core, Outcome};
 use crate::interface::*;
+use crate::memory::{Memory, Place};
 use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM};
 use crate::pipe::PIPE_LEAST;
 use parnass_base::atomics::Ordering;
-use parnass_base::{UserAddress, lane};
+use parnass_base::{Scratch, lane};
 use parnass_transport::{Posting, Waiting};
+
+/// Bytes of the longest message with gaps that goes through a mailbox.
+const DESCRIBED_MOST: usize = 4096;
 
 /// Something that waits for room in the mailbox of its target.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl Core {
         target: u32,
         match_bits: u64,
         header_data: u64,
-        source: UserAddress,
+        source: Memory,
         length: usize,
     ) -> bool {
         self.delayed_by_target
@@ -54,11 +58,26 @@ impl Core {
         target: u32,
         match_bits: u64,
         header_data: u64,
-        source: UserAddress,
+        source: Memory,
         length: usize,
     ) -> Posting {
         let tag = message::tag(INLINE, lane::last_bytes(length), self.me);
-        self.transport.post_bytes(target, tag, [match_bits, header_data], source, length)
+        let head = [match_bits, header_data];
+        match source.place() {
+            Place::Run(address) => self.transport.post_bytes(target, tag, head, address, length),
+            Place::Described(number) => self.post_described(target, tag, head, number, length),
+        }
+    }
+
+    /// Bytes with gaps that go through the mailbox are few enough to be brought together before.
+    #[cold]
+    fn post_described(&self, target: u32, tag: u32, head: [u64; 2], number: u32, length: usize) -> Posting {
+        if length > DESCRIBED_MOST {
+            return Posting::TooLong;
+        }
+        let together = Scratch::new(length);
+        self.gather(number, together.address(), length);
+        self.transport.post_bytes(target, tag, head, together.address(), length)
     }
 
     #[cold]
@@ -86,9 +105,7 @@ impl Core {
                 }
             }
             if ack && put.length <= INLINE_ACK_ROOM {
-                let mut data = [0; 4];
-                message::gather(put.source, put.length, &mut data);
-                let [a, b, c, d] = data;
+                let [a, b, c, d] = self.words(put.source, put.length);
                 let words = [put.match_bits, put.header_data, put.user, a, b, c, d];
                 let tag = message::tag(INLINE_ACK, put.length, self.me);
                 let used = 3 + put.length.div_ceil(8);
@@ -111,7 +128,7 @@ impl Core {
         if put.protocol == Protocol::Buffered
             && let Some(bulk) = transport.claim(put.length)
         {
-            transport.fill(bulk, 0, put.source, put.length);
+            self.fill(bulk, 0, put.source, 0, put.length);
             let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
             let tag = message::tag(BULK, usize::from(ack), self.me);
             self.expect(target, u32::from(ack));
@@ -122,8 +139,7 @@ impl Core {
             transport.discard(bulk);
             return None;
         }
-        let address = put.source.value() as u64;
-        let words = [put.match_bits, put.header_data, address, put.length as u64, put.user];
+        let words = [put.match_bits, put.header_data, put.source.word(), put.length as u64, put.user];
         let tag = message::tag(DIRECT, usize::from(ack), self.me);
         self.expect(target, 1 + u32::from(ack));
         if transport.post(target, tag, &words) {

@@ -11,18 +11,18 @@
 //!
 //! When both wait as the message matches, it goes through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
 //! chunks straight between the two buffers, the target and the initiator alike. When neither can reach the other's
-//! memory, the initiator copies chunks into bulk pieces and sends those, at most [`PIECES`] ahead of the target, who
-//! copies them out.
+//! memory, or where the bytes of one side have gaps between them, the initiator copies chunks into bulk pieces and sends
+//! those, at most [`PIECES`] ahead of the target, who copies them out.
 
 use crate::core::{Core, Driver, Outcome, notice};
 use crate::interface::EventKind;
+use crate::memory::{Memory, Place};
 use crate::message::{self, PIECE, Piece};
 use crate::nic::Nic;
 use crate::pipe::Incoming;
 use crate::record::kind;
-use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
-use parnass_transport::{Bulk, MemoryError};
+use parnass_transport::{Bulk, MemoryError, Waiting};
 
 /// Bytes of a chunk, at least and at most.
 const LEAST_CHUNK: u64 = 32 << 10;
@@ -57,16 +57,6 @@ const PIPED: u64 = 16;
 const TELLS: u64 = 32;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
-/// Turns a record that is in no list into a transfer, with a pipe if the initiator can open one. Lock held.
-pub fn start(nic: &Nic, index: u32, wants_pipe: bool) {
-    if wants_pipe {
-        begin(nic, index, WANTS_PIPE, NO_CLAIM);
-    } else {
-        begin(nic, index, 0, u64::from(nic.slab.at(index).generation.get()) << CHUNK_BITS);
-        nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// Turns a record that is in no list, and that names a pipe, into a transfer. Lock held.
 pub fn start_piped(nic: &Nic, index: u32) {
     begin(nic, index, PIPED, NO_CLAIM);
@@ -97,7 +87,7 @@ pub fn find_pipes(nic: &Nic, known: &mut Vec<Incoming>) {
                 handle,
                 source: record.source.get(),
                 pipe: Bulk(record.remote.get()),
-                address: UserAddress::restore(record.address.get() as usize),
+                memory: Memory::from_word(record.address.get()),
                 length: if state & TELLS != 0 { placed } else { record.requested.get() },
                 placed,
                 drained: 0,
@@ -114,9 +104,9 @@ pub struct Work {
     handle: u64,
     initiator: u32,
     /// At the initiator.
-    pub remote: UserAddress,
+    pub remote: Memory,
     /// At the target.
-    address: UserAddress,
+    memory: Memory,
     pub length: u64,
     mark: u64,
     wants_pipe: bool,
@@ -132,8 +122,8 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
             index,
             handle: nic.slab.handle(index),
             initiator: record.source.get(),
-            remote: UserAddress::restore(record.remote.get() as usize),
-            address: UserAddress::restore(record.address.get() as usize),
+            remote: Memory::from_word(record.remote.get()),
+            memory: Memory::from_word(record.address.get()),
             length: record.length.get(),
             mark: u64::from(record.generation.get()) << CHUNK_BITS,
             wants_pipe: record.data[STATE].load(Ordering::Relaxed) & WANTS_PIPE != 0,
@@ -156,6 +146,11 @@ impl Work {
         } else {
             (self.length / CHUNKS).next_multiple_of(LEAST_CHUNK).clamp(LEAST_CHUNK, MOST_CHUNK)
         }
+    }
+
+    /// Whether nobody but their owners can move the bytes of one side.
+    fn has_gaps(&self) -> bool {
+        self.remote.is_described() || self.memory.is_described()
     }
 
     fn is_in_pieces(&self, nic: &Nic) -> bool {
@@ -206,6 +201,41 @@ impl Work {
 }
 
 impl Core {
+    /// Turns a record of the NIC of `of` that is in no list, with a message whose data is in the initiator's memory, into
+    /// a transfer. Lock held.
+    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, outcome: &mut Outcome) {
+        let record = nic.slab.at(index);
+        let initiator = record.source.get();
+        let gaps = [&record.remote, &record.address]
+            .into_iter()
+            .any(|word| Memory::from_word(word.get()).is_described());
+        let mark = u64::from(record.generation.get()) << CHUNK_BITS;
+        let wants_pipe = self.wants_pipe(of, initiator);
+        let in_pieces = gaps && initiator != of;
+        if wants_pipe {
+            begin(nic, index, WANTS_PIPE, NO_CLAIM);
+        } else if in_pieces {
+            begin(nic, index, NEITHER_CAN | UNCOUNTED, mark);
+        } else {
+            begin(nic, index, 0, mark);
+            nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome.calls.push((initiator, wants_pipe || in_pieces));
+    }
+
+    /// Moves bytes of a transfer from its initiator's memory into this process.
+    fn fetch(&self, work: &Work, offset: u64, length: usize) -> Result<(), MemoryError> {
+        if work.initiator == self.me {
+            self.copy_within(work.remote, work.memory, offset, length);
+            return Ok(());
+        }
+        let (Place::Run(remote), Place::Run(local)) = (work.remote.place(), work.memory.place()) else {
+            return Err(MemoryError::NotPermitted);
+        };
+        let (remote, local) = (remote.offset(offset as i64), local.offset(offset as i64));
+        self.transport.read(work.initiator, remote, local, length)
+    }
+
     /// Moves chunks of the transfers into this process.
     pub fn move_own(&self, driver: Driver, outcome: &mut Outcome) -> bool {
         let nic = self.own();
@@ -229,9 +259,7 @@ impl Core {
                 && let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX)
             {
                 moved += length as u64;
-                let remote = work.remote.offset(offset as i64);
-                let local = work.address.offset(offset as i64);
-                let result = self.transport.read(work.initiator, remote, local, length);
+                let result = self.fetch(&work, offset, length);
                 if self.settle(nic, &work, length, result) {
                     self.lock(nic);
                     self.complete(nic, self.me, work.index, driver, outcome);
@@ -265,14 +293,22 @@ impl Core {
         if work.wants_pipe {
             return self.give_pipe(target, nic, work);
         }
-        if !self.transport.reaches(target) {
+        if !work.is_in_pieces(nic) && !self.transport.reaches(target) {
             self.refuse(nic, work, INITIATOR_CANNOT, 0);
-            return work.is_in_pieces(nic) && self.send_pieces(target, nic, work);
+        }
+        if work.is_in_pieces(nic) {
+            return self.send_pieces(target, nic, work);
+        }
+        // What has gaps goes in pieces or stays in its process.
+        let (Place::Run(local), Place::Run(remote)) = (work.remote.place(), work.memory.place()) else {
+            return false;
+        };
+        if !self.transport.reaches(target) {
+            return false;
         }
         while let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX) {
             worked = true;
-            let remote = work.address.offset(offset as i64);
-            let local = work.remote.offset(offset as i64);
+            let (remote, local) = (remote.offset(offset as i64), local.offset(offset as i64));
             let result = self.transport.write(target, remote, local, length);
             if self.settle(nic, work, length, result) {
                 let mut outcome = Outcome::default();
@@ -310,9 +346,13 @@ impl Core {
         });
         if !opened {
             change(&|| {
-                record.data[STATE].store(0, Ordering::Relaxed);
+                if work.has_gaps() {
+                    record.data[STATE].store(NEITHER_CAN | UNCOUNTED, Ordering::Relaxed);
+                } else {
+                    record.data[STATE].store(0, Ordering::Relaxed);
+                    nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+                }
                 record.data[CLAIM].store(work.mark, Ordering::Release);
-                nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
             });
             self.transport.ring(target);
         }
@@ -334,9 +374,13 @@ impl Core {
                 break;
             };
             worked = true;
-            self.transport.fill(bulk, 0, work.remote.offset(offset as i64), length);
+            self.fill(bulk, 0, work.remote, offset, length);
             let tag = message::tag(PIECE, 0, self.me);
             self.post_or_delay(target, tag, [work.handle, offset, bulk.0, length as u64]);
+        }
+        if worked && work.memory.is_described() && self.transport.shown(target) == Waiting::Not {
+            // Only it can take them in.
+            self.transport.ring_helper(target);
         }
         worked
     }
@@ -360,8 +404,8 @@ impl Core {
             return true;
         };
         let record = nic.slab.at(index);
-        let target = UserAddress::restore(record.address.get() as usize).offset(piece.offset as i64);
-        match self.transport.drain(bulk, 0, of, target, piece.length as usize) {
+        let memory = Memory::from_word(record.address.get());
+        match self.drain(bulk, 0, of, memory, piece.offset, piece.length as usize) {
             Ok(()) => (),
             Err(MemoryError::NotPermitted) => return false,
             Err(MemoryError::Failed) => record.detail.set(1),

@@ -83,7 +83,7 @@ fn run(steps: &[Step]) {
         target: ProcessId(2),
         match_bits,
         header_data,
-        source: memory.address(),
+        source: memory.address().into(),
         length: 8,
         protocol: Protocol::Buffered,
         ack: Ack::None,
@@ -94,7 +94,7 @@ fn run(steps: &[Step]) {
             source: source.map(ProcessId),
             match_bits: bits,
             ignore_bits: IGNORED[ignored],
-            memory: memory.address(),
+            memory: memory.address().into(),
             length: 8,
             user: number,
         };
@@ -135,7 +135,7 @@ fn run(steps: &[Step]) {
                 assert_eq!(found.map(|event| event.header_data), hit.map(|hit| linear.unexpected[hit].0));
                 if let (true, Some(event), Some(hit)) = (take, found, hit) {
                     linear.unexpected.remove(hit);
-                    let received = target.receive_taken(event.taken, memory.address(), 8, number);
+                    let received = target.receive_taken(event.taken, memory.address().into(), 8, number);
                     assert!(matches!(received, Appended::Complete(event) if event.user == number));
                 }
             }

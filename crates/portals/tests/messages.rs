@@ -41,7 +41,7 @@ fn put(target: u32, match_bits: u64, source: &Scratch, length: usize, protocol: 
         target: ProcessId(target),
         match_bits,
         header_data: match_bits + 1,
-        source: source.address(),
+        source: source.address().into(),
         length,
         protocol,
         ack,
@@ -60,7 +60,7 @@ fn entry(
         source: source.map(ProcessId),
         match_bits,
         ignore_bits,
-        memory: memory.address(),
+        memory: memory.address().into(),
         length,
         user: match_bits,
     }
@@ -210,7 +210,8 @@ fn a_search_looks_and_takes() {
     let exact = entry(Some(0), 6, 0, &target, 0);
     let taken = nics[1].search(SearchOperation::Take, &exact).unwrap();
     assert!(nics[1].search(SearchOperation::Look, &exact).is_none());
-    let Appended::Complete(event) = nics[1].receive_taken(taken.taken, target.address(), 64, 77) else {
+    let Appended::Complete(event) = nics[1].receive_taken(taken.taken, target.address().into(), 64, 77)
+    else {
         panic!("buffered data is there")
     };
     assert_eq!((event.kind, event.user, event.placed_length), (EventKind::Put, 77, 64));

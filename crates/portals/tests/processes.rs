@@ -76,7 +76,7 @@ fn rank_of_the_job() {
             source,
             match_bits,
             ignore_bits: 0,
-            memory: memory.address(),
+            memory: memory.address().into(),
             length,
             user: 0,
         };
@@ -84,7 +84,7 @@ fn rank_of_the_job() {
             target: ProcessId(target),
             match_bits,
             header_data: 0,
-            source: source.address(),
+            source: source.address().into(),
             length,
             protocol,
             ack: Ack::None,

@@ -260,6 +260,14 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
+        self.near.fill_by(bulk, skip, length, write);
+    }
+
+    fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress)) {
+        self.near.drain_by(bulk, skip, length, read);
+    }
+
     fn discard(&self, bulk: Bulk) {
         self.near.discard(bulk);
     }

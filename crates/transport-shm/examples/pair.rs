@@ -22,7 +22,7 @@ impl Side {
             target: self.peer,
             match_bits: 1,
             header_data: 2,
-            source: memory.address(),
+            source: memory.address().into(),
             length,
             protocol,
             ack: Ack::None,
@@ -38,7 +38,7 @@ impl Side {
             source: Some(self.peer),
             match_bits: 1,
             ignore_bits: 0,
-            memory: memory.address(),
+            memory: memory.address().into(),
             length,
             user: 4,
         };

@@ -408,6 +408,18 @@ impl Transport for SharedMemory {
         self.move_bytes(Way::Write, owner, target, local, length)
     }
 
+    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
+        let (peer, offset) = self.piece(bulk);
+        // SAFETY: inside the mapping, which `self` keeps.
+        write(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
+    }
+
+    fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress)) {
+        let (peer, offset) = self.piece(bulk);
+        // SAFETY: inside the mapping, which `self` keeps.
+        read(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
+    }
+
     fn discard(&self, bulk: Bulk) {
         let (peer, offset) = self.piece(bulk);
         pool::give_back(&peer.bulk, &peer.station, offset);

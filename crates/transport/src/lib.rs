@@ -129,6 +129,12 @@ pub trait Transport: Send + Sync {
         length: usize,
     ) -> Result<(), MemoryError>;
 
+    /// As [`Transport::fill`], with bytes that `write` puts where it is told, all `length` of them.
+    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress));
+
+    /// As [`Transport::drain`] into memory of this process, with `read`, which is told where the `length` bytes are.
+    fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress));
+
     /// Gives a piece back to whoever claimed it.
     fn discard(&self, bulk: Bulk);
 

@@ -11,12 +11,16 @@ use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
-use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, receiving_packed, sending};
+use crate::pt2pt::described::Held;
+use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, sending};
 use crate::request::Operation;
 use parnass_base::UserAddress;
 use parnass_collectives::{Kind, Peer, Region, Span, Step};
 use parnass_portals::{Board, ProcessId};
 use std::sync::Arc;
+
+/// Bytes that a copy inside the process moves at once when both sides have gaps.
+const COPY_PART: u64 = 32 << 10;
 
 /// A send or a receive of the round that is under way.
 #[derive(Debug)]
@@ -268,14 +272,15 @@ impl Execution {
 
     fn start_send(&mut self, process: &Process, parts: &Parts<'_>, to: Peer, data: Span) -> Result<()> {
         let peer = parts.process_of(to);
-        let (bytes, staging) = match self.resolve(parts, data)? {
-            Ok(bytes) => (bytes, None),
-            Err(buffer) => process.packed(&buffer),
+        let (data, description) = match self.resolve(parts, data)? {
+            Ok(bytes) => (bytes.into(), None),
+            Err(buffer) => process.described.data(&buffer),
         };
-        match process.put(peer, self.match_bits, bytes, false, current_owner())? {
+        match process.put(peer, self.match_bits, data, false, current_owner())? {
             Started::Done => {}
             started => {
-                let operation = sending(started, peer, self.match_bits, staging);
+                let held = description.map(Held::Description);
+                let operation = sending(started, peer, self.match_bits, held);
                 self.work.in_flight.push(Flight { operation, peer, expected: None });
             }
         }
@@ -285,25 +290,18 @@ impl Execution {
     fn start_receive(&mut self, process: &Process, parts: &Parts<'_>, from: Peer, data: Span) -> Result<()> {
         let peer = parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
-        let (operation, expected) = match self.resolve(parts, data)? {
-            Ok(bytes) => {
-                let posted = process.post(&criteria, bytes, current_owner())?;
-                if let Posted::Done(completion) = &posted
-                    && !completion.failed
-                {
-                    return check_length(peer, completion.requested_length, bytes.length);
-                }
-                (receiving(posted, &criteria, bytes.length), bytes.length)
-            }
-            Err(buffer) => {
-                let length = buffer.size();
-                let staging = process.staging.take(length);
-                let memory = UserBytes { address: staging.address(), length };
-                let posted = process.post(&criteria, memory, current_owner())?;
-                (receiving_packed(posted, &criteria, length, staging, &buffer), length)
-            }
+        let (data, description) = match self.resolve(parts, data)? {
+            Ok(bytes) => (bytes.into(), None),
+            Err(buffer) => process.described.data(&buffer),
         };
-        self.work.in_flight.push(Flight { operation, peer, expected: Some(expected) });
+        let posted = process.post(&criteria, data, current_owner())?;
+        if let Posted::Done(completion) = &posted
+            && !completion.failed
+        {
+            return check_length(peer, completion.requested_length, data.length);
+        }
+        let operation = receiving(posted, &criteria, data.length, description);
+        self.work.in_flight.push(Flight { operation, peer, expected: Some(data.length) });
         Ok(())
     }
 
@@ -324,10 +322,15 @@ impl Execution {
                 target.datatype.layout().unpack(target.count, target.address, 0, source.address, length);
             }
             (Err(source), Err(target)) => {
-                let packed = process.staging.take(length);
-                let address = packed.address();
-                source.datatype.layout().pack(source.count, source.address, 0, address, length);
-                target.datatype.layout().unpack(target.count, target.address, 0, address, length);
+                // In parts that stay in the cache.
+                let part = length.min(COPY_PART);
+                let packed = process.staging.take(part);
+                let (from, to) = (source.datatype.layout(), target.datatype.layout());
+                for start in (0..length).step_by(COPY_PART as usize) {
+                    let bytes = part.min(length - start);
+                    from.pack(source.count, source.address, start, packed.address(), bytes);
+                    to.unpack(target.count, target.address, start, packed.address(), bytes);
+                }
             }
         }
         check_length(process.me(), available, room)

@@ -4,8 +4,9 @@ use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::Buffer;
 use crate::error::Result;
-use crate::process::{Process, UserBytes, portal_error};
-use crate::pt2pt::transfer::{Criteria, contiguous, match_bits, received};
+use crate::process::{Process, portal_error};
+use crate::pt2pt::described::Data;
+use crate::pt2pt::transfer::{Criteria, match_bits, received};
 use crate::pt2pt::{Envelope, SendMode};
 use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
@@ -43,20 +44,15 @@ impl Process {
         if mode == SendMode::Buffered {
             return self.start_buffered_send(communicator, Plane::PointToPoint, target, tag as u32, buffer);
         }
-        match contiguous(&buffer) {
-            Some(bytes) => self.send_bytes(communicator, bytes, target, tag, mode),
-            None => {
-                let (bytes, _staging) = self.packed(&buffer);
-                self.send_bytes(communicator, bytes, target, tag, mode)
-            }
-        }
+        let (data, _description) = self.described.data(&buffer);
+        self.send_data(communicator, data, target, tag, mode)
     }
 
     #[inline]
-    fn send_bytes(
+    fn send_data(
         &self,
         communicator: &Communicator,
-        bytes: UserBytes,
+        data: Data,
         target: i32,
         tag: i32,
         mode: SendMode,
@@ -64,18 +60,18 @@ impl Process {
         let synchronous = mode == SendMode::Synchronous;
         let target = communicator.peer(target);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        if !synchronous && self.put_short(target, match_bits, bytes) {
+        if !synchronous && self.put_short(target, match_bits, data) {
             return Ok(());
         }
-        self.send_bytes_longer(target, match_bits, bytes, synchronous)
+        self.send_data_longer(target, match_bits, data, synchronous)
     }
 
-    /// As [`Process::send_bytes`], for what does not go through the mailbox at once.
-    fn send_bytes_longer(
+    /// As [`Process::send_data`], for what does not go through the mailbox at once.
+    fn send_data_longer(
         &self,
         target: ProcessId,
         match_bits: u64,
-        bytes: UserBytes,
+        data: Data,
         synchronous: bool,
     ) -> Result<()> {
         let name = self.slots.borrow(1 + u32::from(synchronous));
@@ -83,9 +79,9 @@ impl Process {
             target,
             match_bits,
             header_data: name.user(),
-            source: bytes.address,
-            length: bytes.length as usize,
-            protocol: self.protocols.protocol(bytes.length),
+            source: data.memory,
+            length: data.length as usize,
+            protocol: self.protocols.protocol(data.length),
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
@@ -128,10 +124,8 @@ impl Process {
             return Ok(Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let Some(bytes) = contiguous(&buffer) else {
-            return self.receive_with_gaps(communicator, buffer, &criteria);
-        };
-        self.receive_bytes(&criteria, bytes, |completion| {
+        let (data, _description) = self.described.data(&buffer);
+        self.receive_data(&criteria, data, |completion| {
             // The usual case first: all is well, and the rank is known.
             if completion.requested_length == completion.placed_length && !completion.failed {
                 return Ok(Status {
@@ -142,53 +136,37 @@ impl Process {
                     cancelled: false,
                 });
             }
-            Ok(status_of(&received(completion, bytes.length)?, communicator))
-        })
-    }
-
-    fn receive_with_gaps(
-        &self,
-        communicator: &Communicator,
-        buffer: Buffer<'_>,
-        criteria: &Criteria,
-    ) -> Result<Status> {
-        let length = buffer.size();
-        let staging = self.staging.take(length);
-        let bytes = UserBytes { address: staging.address(), length };
-        self.receive_bytes(criteria, bytes, |completion| {
-            let placed = completion.placed_length;
-            buffer.datatype.layout().unpack(buffer.count, buffer.address, 0, staging.address(), placed);
-            Ok(status_of(&received(completion, length)?, communicator))
+            Ok(status_of(&received(completion, data.length)?, communicator))
         })
     }
 
     /// Receives, and tells what `tell` makes of it.
     #[inline]
-    fn receive_bytes(
+    fn receive_data(
         &self,
         criteria: &Criteria,
-        bytes: UserBytes,
+        data: Data,
         tell: impl Fn(&Completion) -> Result<Status>,
     ) -> Result<Status> {
         if !self.slots.is_concurrent() && self.activities.is_empty() {
-            let entry = criteria.entry(bytes.address, bytes.length, SlotName::NONE.user());
+            let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
             if let Some(received) = self.nic().receive_soon(&entry) {
                 return tell(&received);
             }
         }
-        self.receive_bytes_later(criteria, bytes, tell)
+        self.receive_data_later(criteria, data, tell)
     }
 
-    /// As [`Process::receive_bytes`], for a message that does not come soon.
+    /// As [`Process::receive_data`], for a message that does not come soon.
     #[inline(never)]
-    fn receive_bytes_later(
+    fn receive_data_later(
         &self,
         criteria: &Criteria,
-        bytes: UserBytes,
+        data: Data,
         tell: impl Fn(&Completion) -> Result<Status>,
     ) -> Result<Status> {
         let name = self.slots.borrow(1);
-        let entry = criteria.entry(bytes.address, bytes.length, name.user());
+        let entry = criteria.entry(data.memory, data.length, name.user());
         match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Complete(event)) => {
                 self.slots.untouched(name);

@@ -287,7 +287,7 @@ impl Process {
         layout.pack(buffer.count, buffer.address, 0, address, length);
         let match_bits = match_bits(communicator, plane, tag);
         let bytes = UserBytes { address, length };
-        let started = self.put(communicator.peer(target), match_bits, bytes, false, None);
+        let started = self.put(communicator.peer(target), match_bits, bytes.into(), false, None);
         account.started(
             number,
             match &started {

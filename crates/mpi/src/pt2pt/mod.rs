@@ -2,6 +2,7 @@
 
 mod blocking;
 pub(crate) mod buffered;
+pub(crate) mod described;
 mod nonblocking;
 mod probe;
 pub mod protocol;

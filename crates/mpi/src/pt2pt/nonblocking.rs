@@ -6,7 +6,8 @@ use crate::datatype::Buffer;
 use crate::error::Result;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
-use crate::pt2pt::transfer::{contiguous, match_bits, sending};
+use crate::pt2pt::described::Held;
+use crate::pt2pt::transfer::{match_bits, sending};
 use crate::pt2pt::{Envelope, SendMode};
 use crate::request::Request;
 use crate::request::operation::{Direction, Operation, Outcome};
@@ -26,9 +27,9 @@ impl Process {
         if target == MPI_PROC_NULL {
             return true;
         }
-        let Some(bytes) = contiguous(buffer) else { return false };
+        let (data, _description) = self.described.data(buffer);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        self.put_short(communicator.peer(target), match_bits, bytes)
+        self.put_short(communicator.peer(target), match_bits, data)
     }
 
     /// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.
@@ -104,8 +105,8 @@ impl Process {
             let peer = communicator.peer(to.rank);
             let match_bits = match_bits(communicator, plane, to.tag as u32);
             let bytes = UserBytes { address: staging.address(), length };
-            let started = self.put(peer, match_bits, bytes, false, current_owner())?;
-            sending(started, peer, match_bits, Some(staging))
+            let started = self.put(peer, match_bits, bytes.into(), false, current_owner())?;
+            sending(started, peer, match_bits, Some(Held::Staging(staging)))
         };
         let receive = self.start_recv(communicator, plane, from.rank, from.tag, buffer)?;
         Ok((send, receive))

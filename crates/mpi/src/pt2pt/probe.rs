@@ -4,15 +4,15 @@ use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::Buffer;
 use crate::error::Result;
-use crate::process::{Process, UserBytes};
+use crate::process::Process;
 use crate::progress::current_owner;
-use crate::pt2pt::transfer::{Criteria, Posted, contiguous, receiving, receiving_packed};
+use crate::pt2pt::described::Data;
+use crate::pt2pt::transfer::{Criteria, Posted, receiving};
 use crate::request::operation::Operation;
 use crate::request::slots::Completion;
 use crate::request::{Request, Status, status_of};
-use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
-use parnass_portals::{Appended, Event, SearchOperation};
+use parnass_portals::{Appended, Event, Memory, SearchOperation};
 use std::sync::Arc;
 
 /// A message that a matched probe has taken out of the queue (MPI_Message).
@@ -105,7 +105,7 @@ impl Process {
     }
 
     fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
-        self.nic().search(operation, &criteria.entry(UserAddress::NULL, 0, 0))
+        self.nic().search(operation, &criteria.entry(Memory::NONE, 0, 0))
     }
 
     /// MPI_Mrecv.
@@ -130,19 +130,14 @@ impl Process {
         let event = message.event?;
         let criteria =
             Criteria { source: Some(event.initiator), match_bits: event.match_bits, ignore_bits: 0 };
-        if let Some(bytes) = contiguous(&buffer) {
-            let posted = self.receive_taken(event.taken, bytes);
-            return Some(receiving(posted, &criteria, bytes.length));
-        }
-        let length = buffer.size();
-        let staging = self.staging.take(length);
-        let posted = self.receive_taken(event.taken, UserBytes { address: staging.address(), length });
-        Some(receiving_packed(posted, &criteria, length, staging, &buffer))
+        let (data, description) = self.described.data(&buffer);
+        let posted = self.receive_taken(event.taken, data);
+        Some(receiving(posted, &criteria, data.length, description))
     }
 
-    fn receive_taken(&self, taken: u64, bytes: UserBytes) -> Posted {
+    fn receive_taken(&self, taken: u64, data: Data) -> Posted {
         let name = self.slots.take(1, current_owner());
-        match self.nic().receive_taken(taken, bytes.address, bytes.length as usize, name.user()) {
+        match self.nic().receive_taken(taken, data.memory, data.length as usize, name.user()) {
             Appended::Complete(event) => {
                 self.slots.release(name);
                 Posted::Done(Completion::from(&event))

@@ -7,14 +7,13 @@ use crate::error::Result;
 use crate::process::{Process, UserBytes, portal_error};
 use crate::progress::{current_owner, note_immediate};
 use crate::pt2pt::SendMode;
-use crate::pt2pt::staging::Staging;
-use crate::request::operation::{Direction, Operation, Outcome, State, Unpack, outcome};
+use crate::pt2pt::described::{Data, Description, Held};
+use crate::request::operation::{Direction, Operation, Outcome, State, outcome};
 use crate::request::slots::{Completion, SlotName};
-use parnass_base::UserAddress;
 use parnass_portals::{
-    Ack, Appended, EntryHandle, List, MatchEntry, ProcessId, Protocol, Put, PutOutcome, SearchOperation,
+    Ack, Appended, EntryHandle, List, MatchEntry, Memory, ProcessId, Protocol, Put, PutOutcome,
+    SearchOperation,
 };
-use std::sync::Arc;
 
 /// The low half of the match bits: the tag.
 const TAG_BITS: u64 = 0xffff_ffff;
@@ -46,7 +45,7 @@ impl Criteria {
     }
 
     #[inline]
-    pub(crate) fn entry(&self, memory: UserAddress, length: u64, user: u64) -> MatchEntry {
+    pub(crate) fn entry(&self, memory: Memory, length: u64, user: u64) -> MatchEntry {
         MatchEntry {
             source: self.source,
             match_bits: self.match_bits,
@@ -75,14 +74,14 @@ pub(crate) enum Posted {
 impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
     #[inline]
-    pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, bytes: UserBytes) -> bool {
-        self.protocols.protocol(bytes.length) == Protocol::Buffered
+    pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
+        self.protocols.protocol(data.length) == Protocol::Buffered
             && self.nic().put_short(
                 target,
                 match_bits,
                 SlotName::NONE.user(),
-                bytes.address,
-                bytes.length as usize,
+                data.memory,
+                data.length as usize,
             )
     }
 
@@ -92,11 +91,11 @@ impl Process {
         &self,
         target: ProcessId,
         match_bits: u64,
-        bytes: UserBytes,
+        data: Data,
         synchronous: bool,
         owner: Option<u32>,
     ) -> Result<Started> {
-        if !synchronous && self.put_short(target, match_bits, bytes) {
+        if !synchronous && self.put_short(target, match_bits, data) {
             if owner.is_some() {
                 note_immediate();
             }
@@ -108,9 +107,9 @@ impl Process {
             match_bits,
             // Names the message, so that it can be found again when its sender cancels it.
             header_data: name.user(),
-            source: bytes.address,
-            length: bytes.length as usize,
-            protocol: self.protocols.protocol(bytes.length),
+            source: data.memory,
+            length: data.length as usize,
+            protocol: self.protocols.protocol(data.length),
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
@@ -139,9 +138,9 @@ impl Process {
 
     /// Posts memory for a message.
     #[inline]
-    pub(crate) fn post(&self, criteria: &Criteria, memory: UserBytes, owner: Option<u32>) -> Result<Posted> {
+    pub(crate) fn post(&self, criteria: &Criteria, data: Data, owner: Option<u32>) -> Result<Posted> {
         let name = self.slots.take(1, owner);
-        let entry = criteria.entry(memory.address, memory.length, name.user());
+        let entry = criteria.entry(data.memory, data.length, name.user());
         match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Complete(event)) => {
                 self.slots.release(name);
@@ -165,7 +164,7 @@ impl Process {
             return false;
         }
         let criteria = Criteria { source: target, match_bits, ignore_bits: 0 };
-        let entry = criteria.entry(UserAddress::NULL, 0, 0);
+        let entry = criteria.entry(Memory::NONE, 0, 0);
         match self.nic().search(SearchOperation::Look, &entry) {
             Some(found) if found.header_data == name.user() => {}
             _ => return false,
@@ -174,7 +173,7 @@ impl Process {
         // What another thread took in between is received here and lost by nobody: it is this very message,
         // or the search found none.
         let dummy = self.slots.take(1, None);
-        match self.nic().receive_taken(found.taken, UserAddress::NULL, 0, dummy.user()) {
+        match self.nic().receive_taken(found.taken, Memory::NONE, 0, dummy.user()) {
             Appended::Complete(_) => {}
             Appended::Posted(_) => {
                 self.wait_until(target, || self.slots.is_complete(dummy).then_some(()));
@@ -195,7 +194,7 @@ impl Process {
     ) -> Result<Operation> {
         let peer = communicator.peer(target);
         let match_bits = match_bits(communicator, plane, tag);
-        let started = self.put(peer, match_bits, bytes, false, current_owner())?;
+        let started = self.put(peer, match_bits, bytes.into(), false, current_owner())?;
         Ok(sending(started, peer, match_bits, None))
     }
 
@@ -211,8 +210,8 @@ impl Process {
         let peer = communicator.peer(source);
         let criteria =
             Criteria { source: Some(peer), match_bits: match_bits(communicator, plane, tag), ignore_bits: 0 };
-        let posted = self.post(&criteria, bytes, current_owner())?;
-        Ok(receiving(posted, &criteria, bytes.length))
+        let posted = self.post(&criteria, bytes.into(), current_owner())?;
+        Ok(receiving(posted, &criteria, bytes.length, None))
     }
 
     /// Starts to send a buffer to a rank of `communicator` (MPI_PROC_NULL: nothing), on either plane. Any mode but
@@ -233,11 +232,11 @@ impl Process {
             self.start_buffered_send(communicator, plane, target, tag, buffer)?;
             return Ok(Operation::over(Direction::Send, Ok(Outcome::SENT)));
         }
-        let (bytes, staging) = self.packed(&buffer);
+        let (data, description) = self.described.data(&buffer);
         let peer = communicator.peer(target);
         let match_bits = match_bits(communicator, plane, tag);
-        let started = self.put(peer, match_bits, bytes, mode == SendMode::Synchronous, current_owner())?;
-        Ok(sending(started, peer, match_bits, staging))
+        let started = self.put(peer, match_bits, data, mode == SendMode::Synchronous, current_owner())?;
+        Ok(sending(started, peer, match_bits, description.map(Held::Description)))
     }
 
     /// Starts to receive into a buffer from a rank of `communicator` (MPI_ANY_SOURCE: from any; MPI_PROC_NULL:
@@ -254,42 +253,13 @@ impl Process {
             return Ok(Operation::over(Direction::Receive(0), Ok(Outcome::NO_PROCESS)));
         }
         let criteria = Criteria::new(communicator, plane, source, tag);
-        if let Some(bytes) = contiguous(&buffer) {
-            let posted = self.post(&criteria, bytes, current_owner())?;
-            return Ok(receiving(posted, &criteria, bytes.length));
-        }
-        let length = buffer.size();
-        let staging = self.staging.take(length);
-        let posted =
-            self.post(&criteria, UserBytes { address: staging.address(), length }, current_owner())?;
-        Ok(receiving_packed(posted, &criteria, length, staging, &buffer))
-    }
-
-    /// The bytes of a buffer as one run: itself, or packed.
-    #[inline]
-    pub(crate) fn packed(&self, buffer: &Buffer<'_>) -> (UserBytes, Option<Staging>) {
-        if let Some(bytes) = contiguous(buffer) {
-            return (bytes, None);
-        }
-        let length = buffer.size();
-        let staging = self.staging.take(length);
-        buffer.datatype.layout().pack(buffer.count, buffer.address, 0, staging.address(), length);
-        (UserBytes { address: staging.address(), length }, Some(staging))
+        let (data, description) = self.described.data(&buffer);
+        let posted = self.post(&criteria, data, current_owner())?;
+        Ok(receiving(posted, &criteria, data.length, description))
     }
 }
 
-/// A buffer that is one run of bytes, as that run.
-#[inline]
-pub(crate) fn contiguous(buffer: &Buffer<'_>) -> Option<UserBytes> {
-    Some(UserBytes { address: buffer.contiguous()?, length: buffer.size() })
-}
-
-pub(crate) fn sending(
-    started: Started,
-    peer: ProcessId,
-    match_bits: u64,
-    staging: Option<Staging>,
-) -> Operation {
+pub(crate) fn sending(started: Started, peer: ProcessId, match_bits: u64, held: Option<Held>) -> Operation {
     match started {
         Started::Done => Operation::over(Direction::Send, Ok(Outcome::SENT)),
         Started::InFlight(name) => Operation {
@@ -298,13 +268,17 @@ pub(crate) fn sending(
             peer: Some(peer),
             match_bits,
             entry: None,
-            staging,
-            unpack: None,
+            held,
         },
     }
 }
 
-pub(crate) fn receiving(posted: Posted, criteria: &Criteria, capacity: u64) -> Operation {
+pub(crate) fn receiving(
+    posted: Posted,
+    criteria: &Criteria,
+    capacity: u64,
+    description: Option<Description>,
+) -> Operation {
     let direction = Direction::Receive(capacity);
     match posted {
         Posted::Done(completion) => Operation::over(direction, received(&completion, capacity)),
@@ -314,8 +288,7 @@ pub(crate) fn receiving(posted: Posted, criteria: &Criteria, capacity: u64) -> O
             peer: criteria.source,
             match_bits: criteria.match_bits,
             entry: Some(entry),
-            staging: None,
-            unpack: None,
+            held: description.map(Held::Description),
         },
     }
 }
@@ -326,33 +299,4 @@ pub(crate) fn received(completion: &Completion, capacity: u64) -> Result<Outcome
         return Err(crate::request::operation::lost(Some(completion.initiator), "received from"));
     }
     outcome(completion, capacity)
-}
-
-pub(crate) fn receiving_packed(
-    posted: Posted,
-    criteria: &Criteria,
-    length: u64,
-    staging: Staging,
-    buffer: &Buffer<'_>,
-) -> Operation {
-    let unpack =
-        Unpack { address: buffer.address, count: buffer.count, datatype: Arc::clone(buffer.datatype) };
-    match posted {
-        Posted::Done(completion) => {
-            let mut operation = Operation::over(Direction::Receive(length), Ok(Outcome::SENT));
-            operation.staging = Some(staging);
-            operation.unpack = Some(unpack);
-            operation.state = State::Over(operation.finish(&completion));
-            operation
-        }
-        Posted::InFlight(name, entry) => Operation {
-            state: State::InFlight(name),
-            direction: Direction::Receive(length),
-            peer: criteria.source,
-            match_bits: criteria.match_bits,
-            entry: Some(entry),
-            staging: Some(staging),
-            unpack: Some(unpack),
-        },
-    }
 }

@@ -1,14 +1,11 @@
 //! One send or receive in flight, with what has to be done when its data is there.
 
 use crate::constants::{MPI_ERR_PROC_ABORTED, MPI_ERR_TRUNCATE};
-use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::pt2pt::staging::Staging;
+use crate::pt2pt::described::Held;
 use crate::request::slots::{Completion, SlotName};
-use parnass_base::UserAddress;
 use parnass_portals::{EntryHandle, ProcessId};
-use std::sync::Arc;
 
 /// Stands for MPI_PROC_NULL where a process is named.
 pub const NO_PROCESS: ProcessId = ProcessId(u32::MAX);
@@ -36,14 +33,6 @@ impl Outcome {
     pub(crate) const CANCELLED: Outcome = Outcome { source: None, tag: 0, bytes: 0, cancelled: true };
 }
 
-/// Where packed data goes when it has arrived.
-#[derive(Debug)]
-pub(crate) struct Unpack {
-    pub(crate) address: UserAddress,
-    pub(crate) count: u64,
-    pub(crate) datatype: Arc<Datatype>,
-}
-
 #[derive(Debug)]
 pub(crate) enum State {
     InFlight(SlotName),
@@ -61,7 +50,7 @@ pub(crate) enum Direction {
 
 /// A send or a receive in flight.
 ///
-/// It must be polled until it is over: one that is dropped before keeps its slot, and its working memory, for the
+/// It must be polled until it is over: one that is dropped before keeps its slot, and what it holds, for the
 /// life of the process, since the NIC may still use both.
 #[derive(Debug)]
 pub struct Operation {
@@ -72,9 +61,8 @@ pub struct Operation {
     pub(crate) match_bits: u64,
     /// For a posted receive: how to take it back.
     pub(crate) entry: Option<EntryHandle>,
-    /// Packed data of a buffer that is not one run of bytes.
-    pub(crate) staging: Option<Staging>,
-    pub(crate) unpack: Option<Unpack>,
+    /// What the NIC uses besides the user's buffer.
+    pub(crate) held: Option<Held>,
 }
 
 impl Operation {
@@ -86,8 +74,7 @@ impl Operation {
             peer: None,
             match_bits: 0,
             entry: None,
-            staging: None,
-            unpack: None,
+            held: None,
         }
     }
 
@@ -136,7 +123,7 @@ impl Operation {
 
     /// What is to be done when the NIC has done its part.
     pub(crate) fn finish(&mut self, completion: &Completion) -> Result<Outcome> {
-        let staging = self.staging.take();
+        self.held = None;
         let capacity = match self.direction {
             Direction::Send if completion.failed => return Err(lost(self.peer, "sent to")),
             Direction::Send => return Ok(Outcome::SENT),
@@ -144,10 +131,6 @@ impl Operation {
         };
         if completion.failed {
             return Err(lost(self.peer.or(Some(completion.initiator)), "received from"));
-        }
-        if let (Some(staging), Some(unpack)) = (&staging, self.unpack.take()) {
-            let length = completion.placed_length;
-            unpack.datatype.layout().unpack(unpack.count, unpack.address, 0, staging.address(), length);
         }
         outcome(completion, capacity)
     }
@@ -162,8 +145,7 @@ impl Operation {
         };
         if taken_back {
             process.slots.release(name);
-            self.staging = None;
-            self.unpack = None;
+            self.held = None;
             self.state = State::Over(Ok(Outcome::CANCELLED));
         }
     }
@@ -171,8 +153,8 @@ impl Operation {
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        if let (State::InFlight(_), Some(staging)) = (&self.state, self.staging.take()) {
-            staging.leak();
+        if let (State::InFlight(_), Some(held)) = (&self.state, self.held.take()) {
+            held.leak();
         }
     }
 }
