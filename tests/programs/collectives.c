@@ -1,4 +1,4 @@
-/* Every collective against a sequential oracle, blocking and nonblocking, on the world, on halves of it and in reverse order, at several sizes. */
+/* Every collective against a sequential oracle, blocking, nonblocking and persistent, on the world, on halves of it and in reverse order, at several sizes. */
 #include "check.h"
 
 static int rank, size;
@@ -12,33 +12,36 @@ static long value_of(int from, int to, int index, int round)
 
 static void *allocate(size_t count) { return malloc(count ? count * sizeof(long) : 1); }
 
-static void wait_for(MPI_Request *request) { MPI_Wait(request, MPI_STATUS_IGNORE); }
-
-#define EACH_FORM(blocking_call, nonblocking_call)                                                  \
+/* Blocking, nonblocking or persistent, as `form` says. */
+#define EACH_FORM(Name, name, ...)                                                                  \
     do {                                                                                            \
-        if (nonblocking) {                                                                          \
-            MPI_Request request;                                                                    \
-            nonblocking_call;                                                                       \
-            wait_for(&request);                                                                     \
+        MPI_Request request;                                                                        \
+        if (form == 0) {                                                                            \
+            MPI_##Name(__VA_ARGS__);                                                                \
+        } else if (form == 1) {                                                                     \
+            MPI_I##name(__VA_ARGS__, &request);                                                     \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                     \
         } else {                                                                                    \
-            blocking_call;                                                                          \
+            MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, &request);                                \
+            MPI_Start(&request);                                                                    \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                     \
+            MPI_Request_free(&request);                                                             \
         }                                                                                           \
     } while (0)
 
-static void rooted(int count, int nonblocking, int round)
+static void rooted(int count, int form, int round)
 {
     for (int root = 0; root < size; root += size > 8 ? 3 : 1) {
         long *mine = allocate((size_t)count), *all = allocate((size_t)count * (size_t)size);
         for (int index = 0; index < count; index++)
             mine[index] = rank == root ? value_of(root, 0, index, round) : -1;
-        EACH_FORM(MPI_Bcast(mine, count, MPI_LONG, root, comm), MPI_Ibcast(mine, count, MPI_LONG, root, comm, &request));
+        EACH_FORM(Bcast, bcast, mine, count, MPI_LONG, root, comm);
         for (int index = 0; index < count; index++)
             CHECK(mine[index] == value_of(root, 0, index, round), "bcast root %d count %d index %d", root, count, index);
 
         for (int index = 0; index < count; index++)
             mine[index] = value_of(rank, root, index, round);
-        EACH_FORM(MPI_Gather(mine, count, MPI_LONG, all, count, MPI_LONG, root, comm),
-                  MPI_Igather(mine, count, MPI_LONG, all, count, MPI_LONG, root, comm, &request));
+        EACH_FORM(Gather, gather, mine, count, MPI_LONG, all, count, MPI_LONG, root, comm);
         if (rank == root)
             for (int from = 0; from < size; from++)
                 for (int index = 0; index < count; index++)
@@ -48,15 +51,13 @@ static void rooted(int count, int nonblocking, int round)
             for (int to = 0; to < size; to++)
                 for (int index = 0; index < count; index++)
                     all[to * count + index] = value_of(root, to, index, round);
-        EACH_FORM(MPI_Scatter(all, count, MPI_LONG, mine, count, MPI_LONG, root, comm),
-                  MPI_Iscatter(all, count, MPI_LONG, mine, count, MPI_LONG, root, comm, &request));
+        EACH_FORM(Scatter, scatter, all, count, MPI_LONG, mine, count, MPI_LONG, root, comm);
         for (int index = 0; index < count; index++)
             CHECK(mine[index] == value_of(root, rank, index, round), "scatter root %d", root);
 
         for (int index = 0; index < count; index++)
             mine[index] = value_of(rank, 0, index, round);
-        EACH_FORM(MPI_Reduce(mine, all, count, MPI_LONG, MPI_SUM, root, comm),
-                  MPI_Ireduce(mine, all, count, MPI_LONG, MPI_SUM, root, comm, &request));
+        EACH_FORM(Reduce, reduce, mine, all, count, MPI_LONG, MPI_SUM, root, comm);
         if (rank == root)
             for (int index = 0; index < count; index++) {
                 long sum = 0;
@@ -67,8 +68,7 @@ static void rooted(int count, int nonblocking, int round)
         /* In place at the root. */
         long *place = allocate((size_t)count);
         memcpy(place, mine, (size_t)count * sizeof(long));
-        EACH_FORM(MPI_Reduce(rank == root ? MPI_IN_PLACE : place, place, count, MPI_LONG, MPI_MAX, root, comm),
-                  MPI_Ireduce(rank == root ? MPI_IN_PLACE : place, place, count, MPI_LONG, MPI_MAX, root, comm, &request));
+        EACH_FORM(Reduce, reduce, rank == root ? MPI_IN_PLACE : place, place, count, MPI_LONG, MPI_MAX, root, comm);
         if (rank == root)
             for (int index = 0; index < count; index++)
                 CHECK_EQUAL(place[index], value_of(size - 1, 0, index, round));
@@ -84,8 +84,7 @@ static void rooted(int count, int nonblocking, int round)
         long *varied = allocate((size_t)total + 1);
         for (int index = 0; index <= total; index++)
             varied[index] = -5;
-        EACH_FORM(MPI_Gatherv(mine, counts[rank], MPI_LONG, varied, counts, places, MPI_LONG, root, comm),
-                  MPI_Igatherv(mine, counts[rank], MPI_LONG, varied, counts, places, MPI_LONG, root, comm, &request));
+        EACH_FORM(Gatherv, gatherv, mine, counts[rank], MPI_LONG, varied, counts, places, MPI_LONG, root, comm);
         if (rank == root)
             for (int from = 0; from < size; from++) {
                 for (int index = 0; index < counts[from]; index++)
@@ -93,8 +92,7 @@ static void rooted(int count, int nonblocking, int round)
                 CHECK_EQUAL(varied[places[from] + counts[from]], -5);
             }
         memset(mine, 0, (size_t)count * sizeof(long));
-        EACH_FORM(MPI_Scatterv(varied, counts, places, MPI_LONG, mine, counts[rank], MPI_LONG, root, comm),
-                  MPI_Iscatterv(varied, counts, places, MPI_LONG, mine, counts[rank], MPI_LONG, root, comm, &request));
+        EACH_FORM(Scatterv, scatterv, varied, counts, places, MPI_LONG, mine, counts[rank], MPI_LONG, root, comm);
         for (int index = 0; index < counts[rank]; index++)
             CHECK(mine[index] == value_of(rank, 0, index, round), "scatterv root %d", root);
         free(counts);
@@ -105,27 +103,24 @@ static void rooted(int count, int nonblocking, int round)
     }
 }
 
-static void to_all(int count, int nonblocking, int round)
+static void to_all(int count, int form, int round)
 {
     size_t whole = (size_t)count * (size_t)size;
     long *mine = allocate(whole), *all = allocate(whole);
     for (int index = 0; index < count; index++)
         mine[index] = value_of(rank, 0, index, round);
-    EACH_FORM(MPI_Allgather(mine, count, MPI_LONG, all, count, MPI_LONG, comm),
-              MPI_Iallgather(mine, count, MPI_LONG, all, count, MPI_LONG, comm, &request));
+    EACH_FORM(Allgather, allgather, mine, count, MPI_LONG, all, count, MPI_LONG, comm);
     for (int from = 0; from < size; from++)
         for (int index = 0; index < count; index++)
             CHECK(all[from * count + index] == value_of(from, 0, index, round), "allgather from %d index %d", from, index);
     memset(all, 0, whole * sizeof(long));
     memcpy(all + rank * count, mine, (size_t)count * sizeof(long));
-    EACH_FORM(MPI_Allgather(MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm),
-              MPI_Iallgather(MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm, &request));
+    EACH_FORM(Allgather, allgather, MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm);
     for (int from = 0; from < size; from++)
         for (int index = 0; index < count; index++)
             CHECK(all[from * count + index] == value_of(from, 0, index, round), "allgather in place from %d", from);
 
-    EACH_FORM(MPI_Allreduce(mine, all, count, MPI_LONG, MPI_SUM, comm),
-              MPI_Iallreduce(mine, all, count, MPI_LONG, MPI_SUM, comm, &request));
+    EACH_FORM(Allreduce, allreduce, mine, all, count, MPI_LONG, MPI_SUM, comm);
     for (int index = 0; index < count; index++) {
         long sum = 0;
         for (int from = 0; from < size; from++)
@@ -133,13 +128,11 @@ static void to_all(int count, int nonblocking, int round)
         CHECK(all[index] == sum, "allreduce index %d: %ld, expected %ld", index, all[index], sum);
     }
     memcpy(all, mine, (size_t)count * sizeof(long));
-    EACH_FORM(MPI_Allreduce(MPI_IN_PLACE, all, count, MPI_LONG, MPI_MIN, comm),
-              MPI_Iallreduce(MPI_IN_PLACE, all, count, MPI_LONG, MPI_MIN, comm, &request));
+    EACH_FORM(Allreduce, allreduce, MPI_IN_PLACE, all, count, MPI_LONG, MPI_MIN, comm);
     for (int index = 0; index < count; index++)
         CHECK_EQUAL(all[index], value_of(0, 0, index, round));
 
-    EACH_FORM(MPI_Scan(mine, all, count, MPI_LONG, MPI_SUM, comm),
-              MPI_Iscan(mine, all, count, MPI_LONG, MPI_SUM, comm, &request));
+    EACH_FORM(Scan, scan, mine, all, count, MPI_LONG, MPI_SUM, comm);
     for (int index = 0; index < count; index++) {
         long sum = 0;
         for (int from = 0; from <= rank; from++)
@@ -147,8 +140,7 @@ static void to_all(int count, int nonblocking, int round)
         CHECK(all[index] == sum, "scan index %d: %ld, expected %ld", index, all[index], sum);
     }
     memcpy(all, mine, (size_t)count * sizeof(long));
-    EACH_FORM(MPI_Exscan(MPI_IN_PLACE, all, count, MPI_LONG, MPI_SUM, comm),
-              MPI_Iexscan(MPI_IN_PLACE, all, count, MPI_LONG, MPI_SUM, comm, &request));
+    EACH_FORM(Exscan, exscan, MPI_IN_PLACE, all, count, MPI_LONG, MPI_SUM, comm);
     for (int index = 0; index < count && rank > 0; index++) {
         long sum = 0;
         for (int from = 0; from < rank; from++)
@@ -159,20 +151,17 @@ static void to_all(int count, int nonblocking, int round)
     for (int to = 0; to < size; to++)
         for (int index = 0; index < count; index++)
             mine[to * count + index] = value_of(rank, to, index, round);
-    EACH_FORM(MPI_Alltoall(mine, count, MPI_LONG, all, count, MPI_LONG, comm),
-              MPI_Ialltoall(mine, count, MPI_LONG, all, count, MPI_LONG, comm, &request));
+    EACH_FORM(Alltoall, alltoall, mine, count, MPI_LONG, all, count, MPI_LONG, comm);
     for (int from = 0; from < size; from++)
         for (int index = 0; index < count; index++)
             CHECK(all[from * count + index] == value_of(from, rank, index, round), "alltoall from %d index %d", from, index);
     memcpy(all, mine, whole * sizeof(long));
-    EACH_FORM(MPI_Alltoall(MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm),
-              MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm, &request));
+    EACH_FORM(Alltoall, alltoall, MPI_IN_PLACE, 0, MPI_LONG, all, count, MPI_LONG, comm);
     for (int from = 0; from < size; from++)
         for (int index = 0; index < count; index++)
             CHECK(all[from * count + index] == value_of(from, rank, index, round), "alltoall in place from %d", from);
 
-    EACH_FORM(MPI_Reduce_scatter_block(mine, all, count, MPI_LONG, MPI_SUM, comm),
-              MPI_Ireduce_scatter_block(mine, all, count, MPI_LONG, MPI_SUM, comm, &request));
+    EACH_FORM(Reduce_scatter_block, reduce_scatter_block, mine, all, count, MPI_LONG, MPI_SUM, comm);
     for (int index = 0; index < count; index++) {
         long sum = 0;
         for (int from = 0; from < size; from++)
@@ -183,7 +172,7 @@ static void to_all(int count, int nonblocking, int round)
     free(all);
 }
 
-static void varied_to_all(int count, int nonblocking, int round)
+static void varied_to_all(int count, int form, int round)
 {
     /* From i to j go (i + 2 j + count) % (count + 1) elements. */
     int *sends = malloc((size_t)size * sizeof(int)), *receives = malloc((size_t)size * sizeof(int));
@@ -203,8 +192,7 @@ static void varied_to_all(int count, int nonblocking, int round)
     for (int peer = 0; peer < size; peer++)
         for (int index = 0; index < sends[peer]; index++)
             data[send_places[peer] + index] = value_of(rank, peer, index, round);
-    EACH_FORM(MPI_Alltoallv(data, sends, send_places, MPI_LONG, got, receives, receive_places, MPI_LONG, comm),
-              MPI_Ialltoallv(data, sends, send_places, MPI_LONG, got, receives, receive_places, MPI_LONG, comm, &request));
+    EACH_FORM(Alltoallv, alltoallv, data, sends, send_places, MPI_LONG, got, receives, receive_places, MPI_LONG, comm);
     for (int peer = 0; peer < size; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK(got[receive_places[peer] + index] == value_of(peer, rank, index, round), "alltoallv from %d", peer);
@@ -213,8 +201,7 @@ static void varied_to_all(int count, int nonblocking, int round)
         send_places[peer] *= (int)sizeof(long);
         receive_places[peer] *= (int)sizeof(long);
     }
-    EACH_FORM(MPI_Alltoallw(data, sends, send_places, types, got, receives, receive_places, types, comm),
-              MPI_Ialltoallw(data, sends, send_places, types, got, receives, receive_places, types, comm, &request));
+    EACH_FORM(Alltoallw, alltoallw, data, sends, send_places, types, got, receives, receive_places, types, comm);
     for (int peer = 0; peer < size; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK(got[receive_places[peer] / (int)sizeof(long) + index] == value_of(peer, rank, index, round), "alltoallw from %d", peer);
@@ -229,15 +216,13 @@ static void varied_to_all(int count, int nonblocking, int round)
     long *mine = allocate((size_t)total), *all = allocate((size_t)total);
     for (int index = 0; index < receives[rank]; index++)
         mine[index] = value_of(rank, 0, index, round);
-    EACH_FORM(MPI_Allgatherv(mine, receives[rank], MPI_LONG, all, receives, receive_places, MPI_LONG, comm),
-              MPI_Iallgatherv(mine, receives[rank], MPI_LONG, all, receives, receive_places, MPI_LONG, comm, &request));
+    EACH_FORM(Allgatherv, allgatherv, mine, receives[rank], MPI_LONG, all, receives, receive_places, MPI_LONG, comm);
     for (int peer = 0; peer < size; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK(all[receive_places[peer] + index] == value_of(peer, 0, index, round), "allgatherv from %d", peer);
     for (int index = 0; index < total; index++)
         mine[index] = value_of(rank, 0, index, round);
-    EACH_FORM(MPI_Reduce_scatter(mine, all, receives, MPI_LONG, MPI_SUM, comm),
-              MPI_Ireduce_scatter(mine, all, receives, MPI_LONG, MPI_SUM, comm, &request));
+    EACH_FORM(Reduce_scatter, reduce_scatter, mine, all, receives, MPI_LONG, MPI_SUM, comm);
     for (int index = 0; index < receives[rank]; index++) {
         long sum = 0;
         for (int from = 0; from < size; from++)
@@ -261,20 +246,14 @@ static void on(MPI_Comm which)
     comm = which;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    for (int nonblocking = 0; nonblocking < 2; nonblocking++)
+    for (int form = 0; form < 3; form++)
         for (int index = 0; index < 6; index++) {
             if (counts[index] * size > 40000)
                 continue;
-            rooted(counts[index], nonblocking, index);
-            to_all(counts[index], nonblocking, index);
-            varied_to_all(counts[index], nonblocking, index);
-            if (nonblocking) {
-                MPI_Request request;
-                MPI_Ibarrier(comm, &request);
-                wait_for(&request);
-            } else {
-                MPI_Barrier(comm);
-            }
+            rooted(counts[index], form, index);
+            to_all(counts[index], form, index);
+            varied_to_all(counts[index], form, index);
+            EACH_FORM(Barrier, barrier, comm);
         }
 }
 

@@ -1,4 +1,4 @@
-/* Every collective on intercommunicators, blocking and nonblocking: the even ranks against the odd ones, and rank 0 against all others. */
+/* Every collective on intercommunicators, blocking, nonblocking and persistent: the even ranks against the odd ones, and rank 0 against all others. */
 #include "check.h"
 
 static int rank, size, others, side;
@@ -18,14 +18,20 @@ static void fill(int *data, int count, int to)
         data[index] = value_of(side, rank, to, index);
 }
 
-#define EACH_FORM(blocking_call, nonblocking_call)                                                  \
+/* Blocking, nonblocking or persistent, as `form` says. */
+#define EACH_FORM(Name, name, ...)                                                                  \
     do {                                                                                            \
-        if (nonblocking) {                                                                          \
-            MPI_Request request;                                                                    \
-            nonblocking_call;                                                                       \
-            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                  \
+        MPI_Request request;                                                                        \
+        if (form == 0) {                                                                            \
+            MPI_##Name(__VA_ARGS__);                                                                \
+        } else if (form == 1) {                                                                     \
+            MPI_I##name(__VA_ARGS__, &request);                                                     \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                     \
         } else {                                                                                    \
-            blocking_call;                                                                          \
+            MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, &request);                                \
+            MPI_Start(&request);                                                                    \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                     \
+            MPI_Request_free(&request);                                                             \
         }                                                                                           \
     } while (0)
 
@@ -38,7 +44,7 @@ static long sum_of(int whose, int members, int to, int index)
 }
 
 /* The root sits at `place` on side `root_side`. */
-static void rooted(int root_side, int place, int count, int nonblocking)
+static void rooted(int root_side, int place, int count, int form)
 {
     int remote = side == root_side ? others : size;
     int giving = 1 - root_side;
@@ -46,14 +52,13 @@ static void rooted(int root_side, int place, int count, int nonblocking)
     int *mine = allocate(count), *all = allocate(count * (size + others));
 
     fill(mine, count, 0);
-    EACH_FORM(MPI_Bcast(mine, count, MPI_INT, root, comm), MPI_Ibcast(mine, count, MPI_INT, root, comm, &request));
+    EACH_FORM(Bcast, bcast, mine, count, MPI_INT, root, comm);
     if (root >= 0)
         for (int index = 0; index < count; index++)
             CHECK_EQUAL(mine[index], value_of(root_side, place, 0, index));
 
     fill(mine, count, place);
-    EACH_FORM(MPI_Gather(mine, count, MPI_INT, all, count, MPI_INT, root, comm),
-              MPI_Igather(mine, count, MPI_INT, all, count, MPI_INT, root, comm, &request));
+    EACH_FORM(Gather, gather, mine, count, MPI_INT, all, count, MPI_INT, root, comm);
     if (root == MPI_ROOT)
         for (int from = 0; from < remote; from++)
             for (int index = 0; index < count; index++)
@@ -62,15 +67,13 @@ static void rooted(int root_side, int place, int count, int nonblocking)
     if (root == MPI_ROOT)
         for (int to = 0; to < remote; to++)
             fill(all + to * count, count, to);
-    EACH_FORM(MPI_Scatter(all, count, MPI_INT, mine, count, MPI_INT, root, comm),
-              MPI_Iscatter(all, count, MPI_INT, mine, count, MPI_INT, root, comm, &request));
+    EACH_FORM(Scatter, scatter, all, count, MPI_INT, mine, count, MPI_INT, root, comm);
     if (root >= 0)
         for (int index = 0; index < count; index++)
             CHECK_EQUAL(mine[index], value_of(root_side, place, rank, index));
 
     fill(mine, count, place);
-    EACH_FORM(MPI_Reduce(mine, all, count, MPI_INT, MPI_SUM, root, comm),
-              MPI_Ireduce(mine, all, count, MPI_INT, MPI_SUM, root, comm, &request));
+    EACH_FORM(Reduce, reduce, mine, all, count, MPI_INT, MPI_SUM, root, comm);
     if (root == MPI_ROOT)
         for (int index = 0; index < count; index++)
             CHECK_EQUAL(all[index], (int)sum_of(giving, remote, place, index));
@@ -86,8 +89,7 @@ static void rooted(int root_side, int place, int count, int nonblocking)
     int *longer = allocate(own), *varied = allocate(total);
     fill(longer, own, place);
     memset(varied, -1, sizeof(int) * (size_t)total);
-    EACH_FORM(MPI_Gatherv(longer, own, MPI_INT, varied, counts, places, MPI_INT, root, comm),
-              MPI_Igatherv(longer, own, MPI_INT, varied, counts, places, MPI_INT, root, comm, &request));
+    EACH_FORM(Gatherv, gatherv, longer, own, MPI_INT, varied, counts, places, MPI_INT, root, comm);
     if (root == MPI_ROOT)
         for (int from = 0; from < remote; from++) {
             for (int index = 0; index < counts[from]; index++)
@@ -95,8 +97,7 @@ static void rooted(int root_side, int place, int count, int nonblocking)
             CHECK_EQUAL(varied[places[from] + counts[from]], -1);
         }
     memset(longer, 0, sizeof(int) * (size_t)own);
-    EACH_FORM(MPI_Scatterv(varied, counts, places, MPI_INT, longer, own, MPI_INT, root, comm),
-              MPI_Iscatterv(varied, counts, places, MPI_INT, longer, own, MPI_INT, root, comm, &request));
+    EACH_FORM(Scatterv, scatterv, varied, counts, places, MPI_INT, longer, own, MPI_INT, root, comm);
     if (root >= 0)
         for (int index = 0; index < own; index++)
             CHECK_EQUAL(longer[index], value_of(giving, rank, place, index));
@@ -108,26 +109,23 @@ static void rooted(int root_side, int place, int count, int nonblocking)
     free(all);
 }
 
-static void to_all(int count, int nonblocking)
+static void to_all(int count, int form)
 {
     int theirs = 1 - side;
     int *mine = allocate(count * others), *all = allocate(count * others);
     fill(mine, count, 0);
-    EACH_FORM(MPI_Allgather(mine, count, MPI_INT, all, count, MPI_INT, comm),
-              MPI_Iallgather(mine, count, MPI_INT, all, count, MPI_INT, comm, &request));
+    EACH_FORM(Allgather, allgather, mine, count, MPI_INT, all, count, MPI_INT, comm);
     for (int from = 0; from < others; from++)
         for (int index = 0; index < count; index++)
             CHECK_EQUAL(all[from * count + index], value_of(theirs, from, 0, index));
 
-    EACH_FORM(MPI_Allreduce(mine, all, count, MPI_INT, MPI_SUM, comm),
-              MPI_Iallreduce(mine, all, count, MPI_INT, MPI_SUM, comm, &request));
+    EACH_FORM(Allreduce, allreduce, mine, all, count, MPI_INT, MPI_SUM, comm);
     for (int index = 0; index < count; index++)
         CHECK_EQUAL(all[index], (int)sum_of(theirs, others, 0, index));
 
     for (int to = 0; to < others; to++)
         fill(mine + to * count, count, to);
-    EACH_FORM(MPI_Alltoall(mine, count, MPI_INT, all, count, MPI_INT, comm),
-              MPI_Ialltoall(mine, count, MPI_INT, all, count, MPI_INT, comm, &request));
+    EACH_FORM(Alltoall, alltoall, mine, count, MPI_INT, all, count, MPI_INT, comm);
     for (int from = 0; from < others; from++)
         for (int index = 0; index < count; index++)
             CHECK_EQUAL(all[from * count + index], value_of(theirs, from, rank, index));
@@ -139,8 +137,7 @@ static void to_all(int count, int nonblocking)
     mine = allocate(total);
     all = allocate(dealt);
     fill(mine, total, 0);
-    EACH_FORM(MPI_Reduce_scatter_block(mine, all, dealt, MPI_INT, MPI_SUM, comm),
-              MPI_Ireduce_scatter_block(mine, all, dealt, MPI_INT, MPI_SUM, comm, &request));
+    EACH_FORM(Reduce_scatter_block, reduce_scatter_block, mine, all, dealt, MPI_INT, MPI_SUM, comm);
     for (int index = 0; index < dealt; index++)
         CHECK_EQUAL(all[index], (int)sum_of(theirs, others, 0, rank * dealt + index));
     int *counts = allocate(size), first = 0;
@@ -154,8 +151,7 @@ static void to_all(int count, int nonblocking)
     for (int member = 0; member < rank; member++)
         first += counts[member];
     int *got = allocate(counts[rank]);
-    EACH_FORM(MPI_Reduce_scatter(mine, got, counts, MPI_INT, MPI_SUM, comm),
-              MPI_Ireduce_scatter(mine, got, counts, MPI_INT, MPI_SUM, comm, &request));
+    EACH_FORM(Reduce_scatter, reduce_scatter, mine, got, counts, MPI_INT, MPI_SUM, comm);
     for (int index = 0; index < counts[rank]; index++)
         CHECK_EQUAL(got[index], (int)sum_of(theirs, others, 0, first + index));
     free(got);
@@ -179,8 +175,7 @@ static void to_all(int count, int nonblocking)
     all = allocate(receive_total);
     for (int peer = 0; peer < others; peer++)
         fill(mine + send_places[peer], sends[peer], peer);
-    EACH_FORM(MPI_Alltoallv(mine, sends, send_places, MPI_INT, all, receives, receive_places, MPI_INT, comm),
-              MPI_Ialltoallv(mine, sends, send_places, MPI_INT, all, receives, receive_places, MPI_INT, comm, &request));
+    EACH_FORM(Alltoallv, alltoallv, mine, sends, send_places, MPI_INT, all, receives, receive_places, MPI_INT, comm);
     for (int peer = 0; peer < others; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK_EQUAL(all[receive_places[peer] + index], value_of(theirs, peer, rank, index));
@@ -189,8 +184,7 @@ static void to_all(int count, int nonblocking)
         send_places[peer] *= (int)sizeof(int);
         receive_places[peer] *= (int)sizeof(int);
     }
-    EACH_FORM(MPI_Alltoallw(mine, sends, send_places, types, all, receives, receive_places, types, comm),
-              MPI_Ialltoallw(mine, sends, send_places, types, all, receives, receive_places, types, comm, &request));
+    EACH_FORM(Alltoallw, alltoallw, mine, sends, send_places, types, all, receives, receive_places, types, comm);
     for (int peer = 0; peer < others; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK_EQUAL(all[receive_places[peer] / (int)sizeof(int) + index], value_of(theirs, peer, rank, index));
@@ -208,8 +202,7 @@ static void to_all(int count, int nonblocking)
     mine = allocate(own);
     all = allocate(receive_total);
     fill(mine, own, 0);
-    EACH_FORM(MPI_Allgatherv(mine, own, MPI_INT, all, receives, receive_places, MPI_INT, comm),
-              MPI_Iallgatherv(mine, own, MPI_INT, all, receives, receive_places, MPI_INT, comm, &request));
+    EACH_FORM(Allgatherv, allgatherv, mine, own, MPI_INT, all, receives, receive_places, MPI_INT, comm);
     for (int peer = 0; peer < others; peer++)
         for (int index = 0; index < receives[peer]; index++)
             CHECK_EQUAL(all[receive_places[peer] + index], value_of(theirs, peer, 0, index));
@@ -220,7 +213,7 @@ static void to_all(int count, int nonblocking)
     free(types);
     free(mine);
     free(all);
-    EACH_FORM(MPI_Barrier(comm), MPI_Ibarrier(comm, &request));
+    EACH_FORM(Barrier, barrier, comm);
 }
 
 static void between(int colour, int leaders[2])
@@ -233,14 +226,14 @@ static void between(int colour, int leaders[2])
     MPI_Comm_size(comm, &size);
     MPI_Comm_remote_size(comm, &others);
     static const int counts[] = {0, 1, 5, 700};
-    for (int nonblocking = 0; nonblocking < 2; nonblocking++)
+    for (int form = 0; form < 3; form++)
         for (int which = 0; which < 4; which++) {
             for (int root_side = 0; root_side < 2; root_side++) {
                 int members = root_side == side ? size : others;
                 for (int place = 0; place < members; place++)
-                    rooted(root_side, place, counts[which], nonblocking);
+                    rooted(root_side, place, counts[which], form);
             }
-            to_all(counts[which], nonblocking);
+            to_all(counts[which], form);
         }
     /* There are no scans between groups, and nothing in place. */
     int one = 1, two;

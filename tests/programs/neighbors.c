@@ -11,7 +11,7 @@ struct around {
     int source[MOST], source_block[MOST], target[MOST];
 };
 
-enum form { BLOCKING, NONBLOCKING, BLOCKING_LARGE, NONBLOCKING_LARGE, FORMS };
+enum form { BLOCKING, NONBLOCKING, PERSISTENT, BLOCKING_LARGE, NONBLOCKING_LARGE, PERSISTENT_LARGE, FORMS };
 
 #define RUN(form, name, request, arguments, large_arguments)                                        \
     do {                                                                                            \
@@ -19,14 +19,22 @@ enum form { BLOCKING, NONBLOCKING, BLOCKING_LARGE, NONBLOCKING_LARGE, FORMS };
         switch (form) {                                                                             \
         case BLOCKING: SUCCEEDS(MPI_Neighbor_##name arguments); break;                              \
         case BLOCKING_LARGE: SUCCEEDS(MPI_Neighbor_##name##_c large_arguments); break;              \
-        case NONBLOCKING: SUCCEEDS(MPI_Ineighbor_##name WITH(request, arguments)); break;           \
-        default: SUCCEEDS(MPI_Ineighbor_##name##_c WITH(request, large_arguments)); break;          \
+        case NONBLOCKING: SUCCEEDS(MPI_Ineighbor_##name WITH(arguments, &request)); break;          \
+        case NONBLOCKING_LARGE: SUCCEEDS(MPI_Ineighbor_##name##_c WITH(large_arguments, &request)); break; \
+        case PERSISTENT: SUCCEEDS(MPI_Neighbor_##name##_init WITH(arguments, MPI_INFO_NULL, &request)); break; \
+        default: SUCCEEDS(MPI_Neighbor_##name##_init_c WITH(large_arguments, MPI_INFO_NULL, &request)); break; \
         }                                                                                           \
-        if (form == NONBLOCKING || form == NONBLOCKING_LARGE)                                       \
+        int persistent = form == PERSISTENT || form == PERSISTENT_LARGE;                            \
+        for (int turn = 0; turn < (persistent ? 3 : (int)form % 3); turn++) {                            \
+            if (persistent)                                                                         \
+                SUCCEEDS(MPI_Start(&request));                                                      \
             SUCCEEDS(MPI_Wait(&request, MPI_STATUS_IGNORE));                                        \
+        }                                                                                           \
+        if (persistent)                                                                             \
+            SUCCEEDS(MPI_Request_free(&request));                                                   \
     } while (0)
 #define UNPACK(...) __VA_ARGS__
-#define WITH(request, arguments) (UNPACK arguments, &request)
+#define WITH(arguments, ...) (UNPACK arguments, __VA_ARGS__)
 
 /* How many numbers go from one process to another in a block, and which. */
 static int length_of(int from, int block) { return (from * 5 + block * 3) % LONGEST; }

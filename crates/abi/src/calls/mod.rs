@@ -73,6 +73,7 @@ pub mod info;
 pub mod neighbor;
 pub mod op;
 pub mod pack;
+pub mod persistent;
 pub mod process;
 pub mod pt2pt;
 pub mod request;

@@ -42,7 +42,7 @@ impl Work {
     /// The working memory of the run that begins.
     pub(super) fn scratch(&mut self, process: &Process) -> UserAddress {
         let bytes = self.schedule.scratch_bytes();
-        if bytes > KEPT_SCRATCH {
+        if bytes > KEPT_SCRATCH && matches!(self.scratch, Memory::None) {
             self.scratch = Memory::Borrowed(process.staging.take(bytes));
         }
         match &self.scratch {

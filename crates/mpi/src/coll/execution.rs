@@ -142,17 +142,22 @@ impl Execution {
         let shape =
             call.shape(process.is_oversubscribed(), board.map_or(0, |board| board.piece_bytes() as u64));
         let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
-        let mut work = kept.unwrap_or_else(|| {
+        let work = kept.unwrap_or_else(|| {
             let schedule = call.schedule(shape, &process.collectives().overrides);
             Work::new(call.is_even().then_some(shape), schedule)
         });
-        let scratch = work.scratch(process);
         let (mut bits, mut place) = (0, Place::default());
         match (board, work.schedule.rounds()) {
             (Some(board), rounds @ 1..) => place = Place::new(board, rounds),
             _ => bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag()),
         }
-        Execution { work, next: 0, match_bits: bits, scratch, place, error: None }
+        Execution { place, ..Execution::of(process, work, bits) }
+    }
+
+    /// Ready to run a schedule of messages with these match bits.
+    pub(super) fn of(process: &Process, mut work: Box<Work>, match_bits: u64) -> Execution {
+        let scratch = work.scratch(process);
+        Execution { work, next: 0, match_bits, scratch, place: Place::default(), error: None }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
@@ -201,13 +206,17 @@ impl Execution {
 
     /// How it went.
     pub(super) fn finish(self, communicator: &Communicator) -> Result<()> {
-        if self.work.in_flight.is_empty() {
-            communicator.collective_cache().give_back(self.work);
+        let (work, result) = self.end();
+        if let Some(work) = work {
+            communicator.collective_cache().give_back(work);
         }
-        match self.error {
-            None => Ok(()),
-            Some(error) => Err(error),
-        }
+        result
+    }
+
+    /// What it has used, unless the NIC may still write there, and how it went.
+    pub(super) fn end(self) -> (Option<Box<Work>>, Result<()>) {
+        let work = self.work.in_flight.is_empty().then_some(self.work);
+        (work, self.error.map_or(Ok(()), Err))
     }
 
     #[inline]

@@ -45,6 +45,7 @@ pub struct Communicator {
     /// The other side, for an intercommunicator.
     remote: Option<Remote>,
     next_collective: AtomicU32,
+    next_persistent: AtomicU32,
     collectives: crate::coll::Cache,
     board: crate::coll::BoardSlot,
     attributes: AttributeStore,
@@ -65,8 +66,14 @@ struct Remote {
 /// No context has this value: the highest counter is never given out.
 const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
+/// Tags on the collective plane from here on are those of persistent collectives; below are the sequence numbers of the others.
+const FIRST_PERSISTENT_TAG: u32 = 1 << 30;
+
+/// Tags on the collective plane from here on are those of partitioned messages.
+const FIRST_PARTITIONED_TAG: u32 = 3 << 29;
+
 /// Tags on the collective plane from here on are used with the tags of the program (MPI_Comm_create_group,
-/// MPI_Intercomm_create); below are the sequence numbers of collectives.
+/// MPI_Intercomm_create).
 pub const FIRST_USER_TAG_ON_COLLECTIVE_PLANE: u32 = 1 << 31;
 
 impl Communicator {
@@ -100,6 +107,7 @@ impl Communicator {
             group,
             remote,
             next_collective: AtomicU32::new(0),
+            next_persistent: AtomicU32::new(0),
             collectives: crate::coll::Cache::default(),
             board: crate::coll::BoardSlot::new(),
             attributes: AttributeStore::new(),
@@ -192,7 +200,14 @@ impl Communicator {
 
     /// The tag of the next collective operation, on the collective plane.
     pub fn next_collective_tag(&self) -> u32 {
-        self.next_collective.fetch_add(1, Ordering::Relaxed) & (FIRST_USER_TAG_ON_COLLECTIVE_PLANE - 1)
+        self.next_collective.fetch_add(1, Ordering::Relaxed) % FIRST_PERSISTENT_TAG
+    }
+
+    /// The tag of the next persistent collective operation, on the collective plane: no other one has it until half a
+    /// milliard more were made.
+    pub(crate) fn next_persistent_tag(&self) -> u32 {
+        let number = self.next_persistent.fetch_add(1, Ordering::Relaxed);
+        FIRST_PERSISTENT_TAG + number % (FIRST_PARTITIONED_TAG - FIRST_PERSISTENT_TAG)
     }
 
     /// What the executor of collectives keeps here from call to call.
