@@ -34,6 +34,19 @@ struct Run {
     limit_s: u64,
     #[serde(default)]
     full: bool,
+    /// Simulated hosts and their slots, as `mpiexec --host` takes them; one machine when empty.
+    #[serde(default)]
+    hosts: String,
+}
+
+impl Run {
+    /// Its name in `--list` and in reports.
+    fn name(&self) -> String {
+        if self.hosts.is_empty() {
+            return format!("mpi4py/{}", self.ranks);
+        }
+        format!("mpi4py/{}-on-{}-hosts", self.ranks, self.hosts.split(',').count())
+    }
 }
 
 #[derive(Deserialize)]
@@ -49,7 +62,7 @@ struct Excluded {
 /// The tests of this stage, as `--list` shows them.
 pub fn names(root: &Path) -> anyhow::Result<Vec<String>> {
     let selection = Selection::read(root)?;
-    let mut names: Vec<String> = selection.run.iter().map(|run| format!("mpi4py/{}", run.ranks)).collect();
+    let mut names: Vec<String> = selection.run.iter().map(Run::name).collect();
     names.extend(
         ["mpi4py-bench", "foreign-program-here", "our-program-elsewhere", "foreign-launcher"]
             .map(str::to_owned),
@@ -78,7 +91,7 @@ pub fn run(
         match prepare_mpi4py(places) {
             Ok((environment, tests)) => {
                 for run in &selection.run {
-                    let name = format!("mpi4py/{}", run.ranks);
+                    let name = run.name();
                     if wanted(&name) && (!run.full || places.full) {
                         suite(places, &environment, &tests, &selection, run, modules, tally)?;
                     }
@@ -121,12 +134,15 @@ fn suite(
     modules: Option<&str>,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
-    let name = format!("mpi4py/{}", run.ranks);
-    let reports = places.scratch.join(format!("mpi4py-reports-{}", run.ranks));
+    let name = run.name();
+    let reports = places.scratch.join(name.replace("mpi4py/", "mpi4py-reports-"));
     let _ = std::fs::remove_dir_all(&reports);
     std::fs::create_dir_all(&reports)?;
     let applies = |excluded: &&Excluded| excluded.ranks.is_empty() || excluded.ranks.contains(&run.ranks);
     let mut command = Command::new(places.mpiexec());
+    if !run.hosts.is_empty() {
+        command.args(["--starter", "local", "--host", &run.hosts]);
+    }
     command.args(["-n", &run.ranks.to_string()]).arg(environment.python());
     command.arg(places.root.join("tests/clients/run_mpi4py.py")).arg(&reports).arg(tests).arg("-v");
     for excluded in selection.excluded_module.iter().chain(&selection.excluded_test).filter(applies) {
