@@ -9,8 +9,9 @@ use parnass_portals::Interface;
 use parnass_transport::Transport;
 use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, Tcp};
+use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, Tcp, machine_of};
 use parnass_tunables::{self as tunables, Settings as Tunables};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,10 +32,20 @@ fn shared_memory(
     SharedMemory::attach_with(memory, local_rank, tuning::transport_shm(settings))
 }
 
-/// The way to all ranks: shared memory, and TCP when there are ranks on other nodes.
-fn transport(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Box<dyn Transport>, String> {
+/// The way to all ranks, and what of their places matters to collectives.
+struct Way {
+    transport: Box<dyn Transport>,
+    oversubscribed: bool,
+    /// Empty where all ranks are on one.
+    nodes: Vec<u32>,
+}
+
+/// Shared memory, and TCP when there are ranks on other nodes.
+fn way(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Way, String> {
+    let cores = membership.local_cpus as u32;
     if membership.local_size == membership.size {
-        return Ok(Box::new(shared));
+        let oversubscribed = membership.size > cores;
+        return Ok(Way { transport: Box::new(shared), oversubscribed, nodes: Vec::new() });
     }
     let words = std::env::var(INTERFACE_VARIABLE).unwrap_or_default();
     let selection =
@@ -42,9 +53,12 @@ fn transport(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Box<d
     let nodes: Vec<u32> = (0..membership.size).map(|rank| membership.node_of(rank)).collect();
     let host = membership.nodes.name(membership.node_of(membership.rank));
     let listener = Listener::new(host, &selection)?;
-    let contacts = membership
-        .exchange(&listener.contact())
+    let places = membership
+        .exchange(&place(cores, &listener.contact()))
         .map_err(|error| format!("the launcher does not pass on where the ranks are: {error}"))?;
+    let crowd = Crowd::of(&places, membership.rank).ok_or("a rank does not say where it is")?;
+    shared.count_apart(crowd.here - membership.local_size);
+    let contacts: Vec<&[u8]> = places.iter().map(|place| &place[CORES_BYTES..]).collect();
     let job = membership.clone();
     let on_loss = move |loss: Loss| {
         job.launcher().abort(LOST, &format!("rank {}: {loss}", job.rank));
@@ -54,7 +68,43 @@ fn transport(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Box<d
     let network =
         Tcp::new(listener, membership.rank, membership.key(), &contacts, waker(&near), Box::new(on_loss))
             .map_err(|error| format!("TCP cannot be used: {error}"))?;
-    Ok(Box::new(Hybrid::new(near, network, &nodes)))
+    let transport = Box::new(Hybrid::new(near, network, &nodes));
+    Ok(Way { transport, oversubscribed: crowd.oversubscribed, nodes })
+}
+
+/// Bytes of a number of cores.
+const CORES_BYTES: usize = 4;
+
+/// What a rank tells all others: the cores of its node, and where it can be reached.
+fn place(cores: u32, contact: &[u8]) -> Vec<u8> {
+    [&cores.to_le_bytes(), contact].concat()
+}
+
+/// How many ranks share machines, from what all have told. The same at every rank, but for `here`.
+struct Crowd {
+    /// Ranks on the machine of this one.
+    here: u32,
+    /// A machine has more ranks than cores for them.
+    oversubscribed: bool,
+}
+
+impl Crowd {
+    fn of(places: &[Vec<u8>], me: u32) -> Option<Crowd> {
+        let mut machines: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+        let mut here = None;
+        for (rank, place) in (0..).zip(places) {
+            let (cores, contact) = place.split_first_chunk::<CORES_BYTES>()?;
+            let machine = machine_of(contact)?;
+            if rank == me {
+                here = Some(machine.clone());
+            }
+            let (ranks, least) = machines.entry(machine).or_insert((0, u32::MAX));
+            *ranks += 1;
+            *least = u32::from_le_bytes(*cores).min(*least);
+        }
+        let (here, _) = machines[&here?];
+        Some(Crowd { here, oversubscribed: machines.values().any(|(ranks, cores)| ranks > cores) })
+    }
 }
 
 /// The exit code of a job that has lost a connection.
@@ -72,7 +122,8 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let membership = Arc::new(membership);
-    let interface = Interface::with(transport(shared, &membership)?, tuning::portals(&tunables))
+    let Way { transport, oversubscribed, nodes } = way(shared, &membership)?;
+    let interface = Interface::with(transport, tuning::portals(&tunables))
         .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {
         app_number: membership.app_number,
@@ -80,7 +131,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
         host_name: parnass_mpi::environment::machine_name(),
         thread_level,
         tuning: tuning::mpi(&tunables),
-        collectives: CollectiveSettings { overrides, cores: membership.local_cpus as u32 },
+        collectives: CollectiveSettings { overrides, oversubscribed, nodes },
         launcher: Box::new(Launcher(membership)),
     };
     Ok(Process::new(interface, settings))

@@ -24,6 +24,9 @@ pub enum Needs {
     Commutative,
     /// The number of processes is a power of two.
     PowerOfTwo,
+    /// There are several nodes, some with more than one process; and, for a reduction in the order of the ranks, the ranks of
+    /// each node follow one another.
+    Nodes,
     /// There is a board, and what else `board::can` says.
     Board,
 }
@@ -51,6 +54,9 @@ impl Algorithm {
                 Needs::Nothing => true,
                 Needs::Commutative => problem.commutative,
                 Needs::PowerOfTwo => problem.size.is_power_of_two(),
+                Needs::Nodes => problem
+                    .nodes
+                    .is_some_and(|nodes| nodes.shared() && (problem.commutative || nodes.in_order())),
                 Needs::Board => board::can(problem),
             }
     }
@@ -62,12 +68,14 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &barrier::linear::ALGORITHM,
     &barrier::binomial::ALGORITHM,
     &barrier::board::ALGORITHM,
+    &barrier::nodes::ALGORITHM,
     &inter::barrier::ALGORITHM,
     &bcast::binomial::ALGORITHM,
     &bcast::linear::ALGORITHM,
     &bcast::scatter_allgather::ALGORITHM,
     &bcast::chain::ALGORITHM,
     &bcast::board::ALGORITHM,
+    &bcast::nodes::ALGORITHM,
     &inter::bcast::ALGORITHM,
     &gather::linear::ALGORITHM,
     &gather::binomial::ALGORITHM,
@@ -80,6 +88,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &allgather::bruck::ALGORITHM,
     &allgather::gather_bcast::ALGORITHM,
     &allgather::board::ALGORITHM,
+    &allgather::nodes::ALGORITHM,
     &inter::allgather::ALGORITHM,
     &inter::allgatherv::ALGORITHM,
     &alltoall::pairwise::ALGORITHM,
@@ -91,6 +100,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &reduce::linear::ALGORITHM,
     &reduce::reduce_scatter_gather::ALGORITHM,
     &reduce::board::ALGORITHM,
+    &reduce::nodes::ALGORITHM,
     &inter::reduce::ALGORITHM,
     &allreduce::recursive_doubling::ALGORITHM,
     &allreduce::linear::ALGORITHM,
@@ -98,6 +108,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &allreduce::rabenseifner::ALGORITHM,
     &allreduce::ring::ALGORITHM,
     &allreduce::board::ALGORITHM,
+    &allreduce::nodes::ALGORITHM,
     &inter::allreduce::ALGORITHM,
     &reduce_scatter::pairwise::ALGORITHM,
     &reduce_scatter::recursive_halving::ALGORITHM,

@@ -18,6 +18,7 @@ mod exscan;
 mod gather;
 mod inter;
 mod neighbor;
+mod nodes;
 mod pieces;
 mod problem;
 mod reduce;
@@ -28,6 +29,7 @@ mod schedule;
 mod select;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
+pub use nodes::Nodes;
 pub use problem::{Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
 pub use schedule::{
     BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Slice, Span, Step, Wake, share,

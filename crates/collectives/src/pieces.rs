@@ -42,6 +42,18 @@ pub(crate) fn tree_broadcast(
     data: Span,
     peer: impl Fn(u32) -> Peer,
 ) {
+    start_tree_broadcast(builder, me, size, data, peer);
+    builder.wait();
+}
+
+/// The same, without the wait for what this process sends.
+pub(crate) fn start_tree_broadcast(
+    builder: &mut Builder,
+    me: u32,
+    size: u32,
+    data: Span,
+    peer: impl Fn(u32) -> Peer,
+) {
     let mut mask = 1;
     while mask < size {
         if me & mask != 0 {
@@ -58,7 +70,6 @@ pub(crate) fn tree_broadcast(
         }
         mask >>= 1;
     }
-    builder.wait();
 }
 
 /// Reduction along a binomial tree to process 0, in the order of `me`. `input` is not written. Where the result

@@ -1,5 +1,6 @@
 //! What a schedule is asked for.
 
+use crate::nodes::Nodes;
 use crate::schedule::{Element, Kind, Region, Span};
 
 /// A collective operation of the standard (MPI 5.0, chapter 6, and section 8.6 for those on neighbourhoods).
@@ -187,6 +188,8 @@ pub struct Problem<'a> {
     pub recv: Option<Vector<'a>>,
     /// For the operations on neighbours.
     pub neighborhood: Option<Neighborhood<'a>>,
+    /// Where the processes are on several nodes.
+    pub nodes: Option<&'a Nodes>,
 }
 
 impl std::ops::Deref for Problem<'_> {
@@ -200,7 +203,7 @@ impl std::ops::Deref for Problem<'_> {
 impl<'a> Problem<'a> {
     /// One whose blocks are all equal.
     pub fn even(shape: Shape) -> Problem<'a> {
-        Problem { shape, send: None, recv: None, neighborhood: None }
+        Problem { shape, send: None, recv: None, neighborhood: None, nodes: None }
     }
 
     /// On an intercommunicator.

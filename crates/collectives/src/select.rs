@@ -8,6 +8,8 @@ use crate::schedule::Schedule;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub operation: Operation,
+    /// Only where the processes are on several nodes.
+    pub several_nodes: bool,
     /// Only where there are more processes than cores.
     pub oversubscribed: bool,
     /// Only up to this many processes.
@@ -31,20 +33,31 @@ const fn rule(
     up_to_bytes: u64,
     algorithm: &'static str,
 ) -> Rule {
-    Rule { operation, oversubscribed, up_to_processes, up_to_bytes, algorithm }
+    Rule { operation, several_nodes: false, oversubscribed, up_to_processes, up_to_bytes, algorithm }
+}
+
+/// For processes on several nodes.
+const fn between(operation: Operation, up_to_bytes: u64, algorithm: &'static str) -> Rule {
+    Rule { several_nodes: true, ..rule(operation, false, ALL, up_to_bytes, algorithm) }
 }
 
 /// For intracommunicators; intercommunicators have one algorithm for each operation.
 ///
-/// What a board can do comes first; where there is none, the next line holds.
+/// Between nodes a message costs many times what it costs within one, so few of them cross; long data goes around rings and along
+/// chains, which stand node by node, so that every byte crosses to a node once.
+///
+/// What a board can do comes next; where there is none, the next line holds.
 ///
 /// When processes outnumber cores a round costs a change of process on a core for every message, so that few
 /// messages win over few rounds; otherwise rounds count for short messages and bytes for long ones.
 pub const RULES: &[Rule] = &[
+    between(Operation::Barrier, ANY, "nodes"),
     rule(Operation::Barrier, false, ALL, ANY, "board"),
     rule(Operation::Barrier, true, 128, ANY, "linear"),
     rule(Operation::Barrier, true, ALL, ANY, "binomial"),
     rule(Operation::Barrier, false, ALL, ANY, "dissemination"),
+    between(Operation::Bcast, 256 * KIB, "nodes"),
+    between(Operation::Bcast, ANY, "chain"),
     rule(Operation::Bcast, true, 128, 32 * KIB, "linear"),
     rule(Operation::Bcast, true, ALL, ANY, "binomial"),
     rule(Operation::Bcast, false, 4, FEW, "board"),
@@ -63,6 +76,8 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Scatter, false, ALL, 2 * KIB, "binomial"),
     rule(Operation::Scatter, false, ALL, ANY, "linear"),
     rule(Operation::Scatterv, false, ALL, ANY, "linear"),
+    between(Operation::Allgather, 32 * KIB, "nodes"),
+    between(Operation::Allgather, ANY, "ring"),
     rule(Operation::Allgather, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allgather, true, ALL, 16 * KIB, "gather_bcast"),
     rule(Operation::Allgather, true, ALL, ANY, "ring"),
@@ -88,6 +103,7 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Alltoallw, true, ALL, ANY, "linear"),
     rule(Operation::Alltoallw, false, 16, ANY, "linear"),
     rule(Operation::Alltoallw, false, ALL, ANY, "pairwise"),
+    between(Operation::Reduce, ANY, "nodes"),
     rule(Operation::Reduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Reduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Reduce, true, ALL, ANY, "binomial"),
@@ -96,6 +112,9 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Reduce, false, ALL, 64 * KIB, "binomial"),
     rule(Operation::Reduce, false, ALL, ANY, "reduce_scatter_gather"),
     rule(Operation::Reduce, false, ALL, ANY, "binomial"),
+    between(Operation::Allreduce, 1024 * KIB, "nodes"),
+    between(Operation::Allreduce, ANY, "ring"),
+    between(Operation::Allreduce, ANY, "nodes"),
     rule(Operation::Allreduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allreduce, true, 128, 8 * KIB, "linear"),
     rule(Operation::Allreduce, true, ALL, ANY, "reduce_bcast"),
@@ -203,6 +222,7 @@ pub fn select(problem: &Problem<'_>, overrides: &Overrides) -> &'static Algorith
         .iter()
         .filter(|rule| {
             rule.operation == problem.operation
+                && (problem.nodes.is_some() || !rule.several_nodes)
                 && (problem.oversubscribed || !rule.oversubscribed)
                 && problem.size <= rule.up_to_processes
                 && bytes <= rule.up_to_bytes
@@ -220,6 +240,7 @@ pub fn schedule(problem: &Problem<'_>, overrides: &Overrides) -> Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::Nodes;
     use crate::problem::{Part, Root, Shape};
     use crate::schedule::Element;
 
@@ -286,6 +307,25 @@ mod tests {
             let long = Problem::even(Shape { recv: Part { count: 1 << 27, ..shape.recv }, ..shape });
             assert_ne!(select(&long, &Overrides::default()).name, "board");
         }
+    }
+
+    #[test]
+    fn few_messages_cross_between_nodes() {
+        let name = |operation, places: &[u32], bytes: u64, commutative| {
+            let shape = shape(operation, places.len() as u32, bytes / 8, commutative);
+            let nodes = Nodes::new(places);
+            select(&Problem { nodes: nodes.as_ref(), ..Problem::even(shape) }, &Overrides::default()).name
+        };
+        for operation in [Operation::Barrier, Operation::Bcast, Operation::Reduce, Operation::Allgather] {
+            assert_eq!(name(operation, &[0, 0, 1, 1], 8, true), "nodes");
+            assert_ne!(name(operation, &[0, 1, 2, 3], 8, true), "nodes");
+            assert_ne!(name(operation, &[0, 0, 0, 0], 8, true), "nodes");
+        }
+        assert_eq!(name(Operation::Allreduce, &[0, 1, 0, 1], 8, true), "nodes");
+        assert_eq!(name(Operation::Allreduce, &[0, 1, 0, 1], 8, false), "recursive_doubling");
+        assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 8, false), "nodes");
+        assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 1 << 24, true), "ring");
+        assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 1 << 24, false), "nodes");
     }
 
     #[test]

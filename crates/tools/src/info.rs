@@ -109,10 +109,11 @@ impl Facts {
 
         let _ = writeln!(out, "\nwhich algorithm a collective takes (the first line that fits)");
         for rule in RULES {
-            let condition = match (rule.oversubscribed, rule.up_to_processes) {
-                (true, _) => "more ranks than cores".to_owned(),
-                (false, u32::MAX) => "any".to_owned(),
-                (false, processes) => format!("up to {processes} ranks"),
+            let condition = match (rule.several_nodes, rule.oversubscribed, rule.up_to_processes) {
+                (true, ..) => "on several nodes".to_owned(),
+                (_, true, _) => "more ranks than cores".to_owned(),
+                (.., u32::MAX) => "any".to_owned(),
+                (.., processes) => format!("up to {processes} ranks"),
             };
             let condition =
                 if rule.algorithm == "board" { format!("{condition}, if blocking") } else { condition };
@@ -143,6 +144,7 @@ impl Facts {
         let rules: Vec<Value> = RULES.iter().map(|rule| {
             json!({
                 "operation": rule.operation.name(),
+                "several_nodes": rule.several_nodes,
                 "oversubscribed": rule.oversubscribed,
                 "up_to_processes": if rule.up_to_processes == u32::MAX { Value::Null } else { json!(rule.up_to_processes) },
                 "up_to_bytes": number(rule.up_to_bytes),

@@ -19,6 +19,8 @@ pub struct Patience {
     spins: AtomicU32,
     attached: AtomicU32,
     asked: AtomicU32,
+    /// Ranks of the job that run on this machine and do not share this memory.
+    apart: AtomicU32,
 }
 
 impl Patience {
@@ -41,7 +43,14 @@ impl Patience {
             spins: AtomicU32::new(0),
             attached: AtomicU32::new(0),
             asked: AtomicU32::new(0),
+            apart: AtomicU32::new(0),
         }
+    }
+
+    /// Counts ranks that run on this machine and do not share this memory. Where they may run is not known: it is assumed that
+    /// they come to these processors. To be said before the first question.
+    pub fn count_apart(&self, ranks: u32) {
+        self.apart.store(ranks, Ordering::Relaxed);
     }
 
     /// Polls before sleeping, in a job of `size` ranks.
@@ -59,7 +68,7 @@ impl Patience {
         if !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
             return self.spins.load(Ordering::Relaxed);
         }
-        let (mut attached, mut neighbours) = (0, 0);
+        let (mut attached, mut neighbours) = (0, self.apart.load(Ordering::Relaxed));
         for rank in 0..size {
             let station = station(rank);
             if station.process.load(Ordering::Acquire) == 0 {

@@ -155,6 +155,11 @@ impl SharedMemory {
         })
     }
 
+    /// Says that so many ranks of the job run on this machine and have other memory: processors are shared with them too.
+    pub fn count_apart(&self, ranks: u32) {
+        self.patience.count_apart(ranks);
+    }
+
     #[inline(always)]
     fn own(&self) -> &Peer {
         self.peer(self.rank)

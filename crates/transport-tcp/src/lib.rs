@@ -18,4 +18,4 @@ mod wire;
 pub use address::{INTERFACE_VARIABLE, Selection};
 pub use handshake::Refusal;
 pub use link::{Loss, Refusals};
-pub use transport::{Listener, Tcp};
+pub use transport::{Listener, Tcp, machine_of};

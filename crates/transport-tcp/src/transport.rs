@@ -54,6 +54,11 @@ impl Listener {
     }
 }
 
+/// The name of the machine, as it runs now, that a [`Listener::contact`] is of; `None`: it is none.
+pub fn machine_of(contact: &[u8]) -> Option<String> {
+    Contact::decode(contact).map(|contact| contact.machine)
+}
+
 /// Names this machine as it runs now, and its network stack.
 fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -80,12 +85,13 @@ impl Tcp {
         listener: Listener,
         me: u32,
         key: &[u8; 32],
-        contacts: &[Vec<u8>],
+        contacts: &[impl AsRef<[u8]>],
         waker: Box<dyn Fn() + Send>,
         on_loss: Box<dyn Fn(Loss) + Send>,
     ) -> io::Result<Tcp> {
         let key: Secret = *key;
-        let contacts: Option<Vec<Contact>> = contacts.iter().map(|bytes| Contact::decode(bytes)).collect();
+        let contacts: Option<Vec<Contact>> =
+            contacts.iter().map(|bytes| Contact::decode(bytes.as_ref())).collect();
         let contacts = contacts.ok_or_else(|| {
             let text = "what a rank says of its addresses is not understood: use one release on all hosts";
             io::Error::new(io::ErrorKind::InvalidData, text)

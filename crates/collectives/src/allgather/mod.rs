@@ -3,5 +3,6 @@
 pub(crate) mod board;
 pub(crate) mod bruck;
 pub(crate) mod gather_bcast;
+pub(crate) mod nodes;
 pub(crate) mod recursive_doubling;
 pub(crate) mod ring;

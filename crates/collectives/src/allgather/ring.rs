@@ -1,7 +1,8 @@
-//! Blocks travel around a ring.
+//! Blocks travel around a ring, which goes from node to node where there are several.
 //! Cost: `n - 1` rounds of one block, `n (n - 1)` messages; every byte crosses every link once.
 
 use crate::algorithm::{Algorithm, Groups, Needs};
+use crate::nodes::{place, rank_at};
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Builder, Peer, Schedule};
 
@@ -16,14 +17,15 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
-    let (rank, size) = (problem.rank, problem.size);
-    let (contribution, own) = (problem.contribution(), problem.recv_block(rank));
+    let (me, size) = (place(problem, problem.rank), problem.size);
+    let at = |place: u32| rank_at(problem, place % size);
+    let (contribution, own) = (problem.contribution(), problem.recv_block(problem.rank));
     for round in 0..size - 1 {
-        let gives = (rank + size - round) % size;
-        let takes = (rank + size - round - 1) % size;
+        let gives = at(me + size - round);
+        let takes = at(me + size - round - 1);
         let block = if round == 0 { contribution } else { problem.recv_block(gives) };
-        builder.send(Peer::Local((rank + 1) % size), block);
-        builder.receive(Peer::Local((rank + size - 1) % size), problem.recv_block(takes));
+        builder.send(Peer::Local(at(me + 1)), block);
+        builder.receive(Peer::Local(at(me + size - 1)), problem.recv_block(takes));
         if round == 0 {
             builder.copy(contribution, own);
         }

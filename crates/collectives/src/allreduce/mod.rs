@@ -2,6 +2,7 @@
 
 pub(crate) mod board;
 pub(crate) mod linear;
+pub(crate) mod nodes;
 pub(crate) mod rabenseifner;
 pub(crate) mod recursive_doubling;
 pub(crate) mod reduce_bcast;

@@ -4,7 +4,7 @@
 use crate::algorithm::{Algorithm, Groups, Needs};
 use crate::pieces::Core;
 use crate::problem::{Operation, Problem};
-use crate::schedule::{Builder, Peer, Schedule};
+use crate::schedule::{Builder, Element, Peer, Schedule, Span};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     operations: &[Operation::Allreduce],
@@ -17,26 +17,44 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
-    let rank = problem.rank;
-    let result = problem.result();
-    let core = Core::of(rank, problem.size);
+    let (operands, result) = (problem.operands(), problem.result());
+    exchange(&mut builder, problem.rank, problem.size, (operands, result), problem.element(), Peer::Local);
+    builder.finish()
+}
+
+/// All rounds, among `size` processes of which this one stands at place `rank`: the reduction of all `operands`, in the
+/// order of the places, comes into `result` at each.
+pub(crate) fn exchange(
+    builder: &mut Builder,
+    rank: u32,
+    size: u32,
+    (operands, result): (Span, Span),
+    element: &Element,
+    peer: impl Fn(u32) -> Peer,
+) {
+    let core = Core::of(rank, size);
     let Some(me) = core.me else {
-        builder.send(Peer::Local(rank + 1), problem.operands());
-        if problem.in_place {
+        builder.send(peer(rank + 1), operands);
+        if operands.region == result.region {
             builder.wait();
         }
-        builder.receive(Peer::Local(rank + 1), result);
-        return builder.finish();
+        builder.receive(peer(rank + 1), result);
+        builder.wait();
+        return;
     };
-    builder.copy(problem.operands(), result);
+    builder.copy(operands, result);
     let mut sum = result;
-    let mut other = builder.scratch_elements(result.count, problem.element());
-    core.fold(&mut builder, rank, sum, other);
+    let mut other = builder.scratch_elements(result.count, element);
+    if core.folds(rank) {
+        builder.receive(peer(rank - 1), other);
+        builder.wait();
+        builder.reduce(other, sum);
+    }
     let mut mask = 1;
     while mask < core.size {
         let partner = me ^ mask;
-        builder.send(Peer::Local(core.rank(partner)), sum);
-        builder.receive(Peer::Local(core.rank(partner)), other);
+        builder.send(peer(core.rank(partner)), sum);
+        builder.receive(peer(core.rank(partner)), other);
         builder.wait();
         if core.first_rank(partner) < core.first_rank(me) {
             builder.reduce(other, sum);
@@ -47,8 +65,8 @@ fn build(problem: &Problem<'_>) -> Schedule {
         mask *= 2;
     }
     if core.folds(rank) {
-        builder.send(Peer::Local(rank - 1), sum);
+        builder.send(peer(rank - 1), sum);
     }
     builder.copy(sum, result);
-    builder.finish()
+    builder.wait();
 }

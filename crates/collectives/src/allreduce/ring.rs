@@ -1,7 +1,9 @@
-//! Reduce-scatter around a ring, then allgather around it (Patarasuk and Yuan 2009).
+//! Reduce-scatter around a ring, then allgather around it (Patarasuk and Yuan 2009). The ring goes from node to node where there
+//! are several.
 //! Cost: `2 (n - 1)` rounds of `m / n` bytes: the fewest bytes for any number of processes.
 
 use crate::algorithm::{Algorithm, Groups, Needs};
+use crate::nodes::{place, rank_at};
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Builder, Peer, Schedule, share};
 
@@ -16,26 +18,27 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
-    let (rank, size, element) = (problem.rank, problem.size, problem.element());
+    let (me, size, element) = (place(problem, problem.rank), problem.size, problem.element());
+    let at = |place: u32| Peer::Local(rank_at(problem, place % size));
     let result = problem.result();
     builder.copy(problem.operands(), result);
     let block = |index: u32| {
         let (first, number) = share(result.count, size, index % size);
         result.part(first, number, element)
     };
-    let (next, previous) = (Peer::Local((rank + 1) % size), Peer::Local((rank + size - 1) % size));
+    let (next, previous) = (at(me + 1), at(me + size - 1));
     let incoming = builder.scratch_elements(result.count.div_ceil(u64::from(size)), element);
     for round in 0..size - 1 {
-        let taken = block(rank + 2 * size - round - 1);
+        let taken = block(me + 2 * size - round - 1);
         let place = incoming.part(0, taken.count, element);
-        builder.send(next, block(rank + 2 * size - round));
+        builder.send(next, block(me + 2 * size - round));
         builder.receive(previous, place);
         builder.wait();
         builder.reduce(place, taken);
     }
     for round in 0..size - 1 {
-        builder.send(next, block(rank + 2 * size + 1 - round));
-        builder.receive(previous, block(rank + 2 * size - round));
+        builder.send(next, block(me + 2 * size + 1 - round));
+        builder.receive(previous, block(me + 2 * size - round));
         builder.wait();
     }
     builder.finish()

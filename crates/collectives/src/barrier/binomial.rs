@@ -19,17 +19,22 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
+    climb(&mut builder, rank, size, Peer::Local);
+    tree_broadcast(&mut builder, rank, size, SIGNAL, Peer::Local);
+    builder.finish()
+}
+
+/// The way up, to place 0 of `size`; `me` is that of this process.
+pub(crate) fn climb(builder: &mut Builder, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
     let mut mask = 1;
-    while mask < size && rank & mask == 0 {
-        if rank + mask < size {
-            builder.receive(Peer::Local(rank + mask), SIGNAL);
+    while mask < size && me & mask == 0 {
+        if me + mask < size {
+            builder.receive(peer(me + mask), SIGNAL);
         }
         mask <<= 1;
     }
     builder.wait();
-    if rank != 0 {
-        builder.send(Peer::Local(rank - mask), SIGNAL);
+    if me != 0 {
+        builder.send(peer(me - mask), SIGNAL);
     }
-    tree_broadcast(&mut builder, rank, size, SIGNAL, Peer::Local);
-    builder.finish()
 }

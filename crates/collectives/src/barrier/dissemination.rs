@@ -19,13 +19,17 @@ pub(crate) const SIGNAL: Span = Span { region: Region::Scratch, kind: Kind::Byte
 
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
-    let (rank, size) = (problem.rank, problem.size);
+    spread(&mut builder, problem.rank, problem.size, Peer::Local);
+    builder.finish()
+}
+
+/// All rounds, among `size` processes of which this one stands at place `me`.
+pub(crate) fn spread(builder: &mut Builder, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
     let mut distance = 1;
     while distance < size {
-        builder.send(Peer::Local((rank + distance) % size), SIGNAL);
-        builder.receive(Peer::Local((rank + size - distance) % size), SIGNAL);
+        builder.send(peer((me + distance) % size), SIGNAL);
+        builder.receive(peer((me + size - distance) % size), SIGNAL);
         builder.wait();
         distance *= 2;
     }
-    builder.finish()
 }

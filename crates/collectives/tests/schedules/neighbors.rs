@@ -147,6 +147,7 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
                 destinations: &place.destinations,
                 order: &place.order,
             }),
+            nodes: None,
         };
         let schedule = schedule(&problem, &Overrides::default());
         let mut process = Process::new(schedule, sends[rank].clone(), buffer(), [element; 2]);

@@ -2,7 +2,7 @@
 
 use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
-    ALGORITHMS, Algorithm, Element, Groups, Operation, Part, Problem, Root, Shape, Vector, named,
+    ALGORITHMS, Algorithm, Element, Groups, Nodes, Operation, Part, Problem, Root, Shape, Vector, named,
 };
 
 /// Bytes of an operand: an affine map `x -> a x + b` modulo 256. Composition is associative and not commutative.
@@ -128,6 +128,8 @@ struct Setting {
     oversubscribed: bool,
     /// Bytes of a piece on the board.
     board: u64,
+    /// The node of each process of the first group, where there are several.
+    nodes: Option<Nodes>,
 }
 
 impl Setting {
@@ -498,6 +500,7 @@ impl Setting {
                     elements: &recv_parts.2,
                 }),
                 neighborhood: None,
+                nodes: self.nodes.as_ref(),
             };
             if !algorithm.can(&problem) {
                 // Only a board depends on more than the shape that was asked about before.
@@ -535,6 +538,16 @@ impl Setting {
     }
 }
 
+/// Nodes of several sizes, each with ranks that follow one another or not; `None` now and then.
+fn nodes(random: &mut Random, size: usize) -> Option<Nodes> {
+    let count = 1 + random.below(size.min(9) as u64);
+    let mut names: Vec<u32> = (0..size).map(|_| random.below(count) as u32).collect();
+    if random.below(3) > 0 {
+        names.sort_unstable();
+    }
+    Nodes::new(&names)
+}
+
 fn check_all(operations: &[Operation], largest: u64, seeds: u64) {
     for algorithm in ALGORITHMS {
         for operation in algorithm.operations.iter().filter(|one| operations.contains(one)) {
@@ -557,8 +570,9 @@ fn check_all(operations: &[Operation], largest: u64, seeds: u64) {
                             oversubscribed: random.coin(),
                             // Short pieces too, so that there are many.
                             board: [16, 64, 4096][random.below(3) as usize],
+                            nodes: if remote == 0 { nodes(&mut random, size) } else { None },
                         };
-                        let able = Problem::even(Shape {
+                        let shape = Shape {
                             operation: *operation,
                             rank: 0,
                             size: size as u32,
@@ -570,7 +584,8 @@ fn check_all(operations: &[Operation], largest: u64, seeds: u64) {
                             commutative,
                             oversubscribed: setting.oversubscribed,
                             board: setting.board,
-                        });
+                        };
+                        let able = Problem { nodes: setting.nodes.as_ref(), ..Problem::even(shape) };
                         if !algorithm.can(&able) {
                             continue;
                         }
@@ -639,6 +654,7 @@ fn broadcast_in_several_segments() {
                     largest: 200 << 10,
                     oversubscribed: false,
                     board: 0,
+                    nodes: nodes(&mut Random::new(seed), size),
                 };
                 setting.check(algorithm, seed);
             }

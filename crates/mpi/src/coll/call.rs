@@ -1,12 +1,15 @@
 //! A collective call, its arguments checked, and what it means for the choice of a schedule.
 
+use super::Settings;
 use super::execution::Parts;
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
 use crate::op::Op;
 use parnass_base::UserAddress;
-use parnass_collectives::{Element, Neighborhood, Operation, Part, Problem, Root, Schedule, Shape, Vector};
+use parnass_collectives::{
+    Element, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
+};
 use parnass_portals::Board;
 use std::sync::Arc;
 
@@ -189,8 +192,18 @@ impl<'a> Call<'a> {
         is_even(&self.send) && is_even(&self.recv)
     }
 
+    /// The nodes of an intracommunicator with processes on several.
+    fn nodes(&self, settings: &Settings) -> Option<Nodes> {
+        if settings.nodes.is_empty() || self.communicator.is_inter() {
+            return None;
+        }
+        let group = self.communicator.group();
+        let node = |rank| settings.nodes[group.process(rank).0 as usize];
+        Nodes::new(&(0..self.communicator.size()).map(node).collect::<Vec<_>>())
+    }
+
     /// Makes the schedule.
-    pub(super) fn schedule(&self, shape: Shape, overrides: &parnass_collectives::Overrides) -> Schedule {
+    pub(super) fn schedule(&self, shape: Shape, settings: &Settings) -> Schedule {
         let (send, recv) = (self.send.elements(), self.recv.elements());
         let around = if self.operation.is_on_neighbors() { self.communicator.neighborhood() } else { None };
         let neighborhood = around.as_ref().map(|around| Neighborhood {
@@ -198,8 +211,9 @@ impl<'a> Call<'a> {
             destinations: &around.destinations,
             order: &around.order,
         });
-        let problem =
-            Problem { shape, send: self.send.vector(&send), recv: self.recv.vector(&recv), neighborhood };
-        parnass_collectives::schedule(&problem, overrides)
+        let nodes = self.nodes(settings);
+        let (send, recv, nodes) = (self.send.vector(&send), self.recv.vector(&recv), nodes.as_ref());
+        let problem = Problem { shape, send, recv, neighborhood, nodes };
+        parnass_collectives::schedule(&problem, &settings.overrides)
     }
 }

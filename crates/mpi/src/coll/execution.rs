@@ -143,7 +143,7 @@ impl Execution {
             call.shape(process.is_oversubscribed(), board.map_or(0, |board| board.piece_bytes() as u64));
         let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
         let work = kept.unwrap_or_else(|| {
-            let schedule = call.schedule(shape, &process.collectives().overrides);
+            let schedule = call.schedule(shape, process.collectives());
             Work::new(call.is_even().then_some(shape), schedule)
         });
         let (mut bits, mut place) = (0, Place::default());

@@ -29,8 +29,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub overrides: Overrides,
-    /// Cores that the processes of this job on this machine may use together; 0 where it is not known.
-    pub cores: u32,
+    /// Whether some machine has more processes of the job than cores for them.
+    pub oversubscribed: bool,
+    /// The node of each process; empty where all are on one.
+    pub nodes: Vec<u32>,
 }
 
 impl Process {
@@ -79,8 +81,7 @@ impl Process {
 
     /// Whether there are more processes than cores.
     pub(crate) fn is_oversubscribed(&self) -> bool {
-        let cores = self.collectives().cores;
-        cores > 0 && self.size() > cores
+        self.collectives().oversubscribed
     }
 }
 

@@ -31,7 +31,7 @@ impl Process {
     /// order at all members of the communicator.
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
-        let schedule = call.schedule(call.shape(self.is_oversubscribed(), 0), &self.collectives().overrides);
+        let schedule = call.schedule(call.shape(self.is_oversubscribed(), 0), self.collectives());
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(&call.parts(None))),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 /// Runs `body` as each rank of a job of `size` processes, and finalizes them: on one node, and dealt out to two.
 pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + Sync) {
     let file = JobMemory::create(size).unwrap();
-    run_on(size, thread_level, &body, &|rank| {
+    run_on(size, thread_level, &[], &body, &|rank| {
         let file = file.try_clone().unwrap();
         let transport = SharedMemory::attach(JobMemory::open(file).unwrap(), rank).unwrap();
         Interface::new(Box::new(transport)).unwrap()
@@ -32,7 +32,7 @@ pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + 
         nodes.iter().map(|_| Mutex::new(Listener::new("here", &Selection::default()).ok())).collect();
     let contacts: Vec<_> =
         listeners.iter().map(|listener| listener.lock().unwrap().as_ref().unwrap().contact()).collect();
-    run_on(size, thread_level, &body, &|rank| {
+    run_on(size, thread_level, &nodes, &body, &|rank| {
         let memory = JobMemory::open(files[rank as usize % 2].try_clone().unwrap()).unwrap();
         let near = Arc::new(SharedMemory::attach(memory, rank / 2).unwrap());
         let listener = listeners[rank as usize].lock().unwrap().take().unwrap();
@@ -45,6 +45,7 @@ pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + 
 fn run_on(
     size: u32,
     thread_level: ThreadLevel,
+    nodes: &[u32],
     body: &(impl Fn(&Arc<Process>) + Sync),
     interface: &(dyn Fn(u32) -> Interface + Sync),
 ) {
@@ -53,7 +54,7 @@ fn run_on(
             std::thread::Builder::new()
                 .name(format!("rank {rank}"))
                 .spawn_scoped(scope, move || {
-                    let process = Process::new(interface(rank), settings(thread_level));
+                    let process = Process::new(interface(rank), settings(thread_level, nodes));
                     let play = AssertUnwindSafe(|| {
                         body(&process);
                         process.finalize().unwrap();
@@ -74,14 +75,14 @@ fn end(rank: u32, panic: &(dyn Any + Send)) -> ! {
     std::process::exit(101)
 }
 
-fn settings(thread_level: ThreadLevel) -> Settings {
+fn settings(thread_level: ThreadLevel, nodes: &[u32]) -> Settings {
     Settings {
         app_number: 0,
         universe_size: 1,
         host_name: "here".into(),
         thread_level,
         tuning: Tuning::default(),
-        collectives: Default::default(),
+        collectives: parnass_mpi::coll::Settings { nodes: nodes.to_vec(), ..Default::default() },
         launcher: Box::new(NoLauncher),
     }
 }
