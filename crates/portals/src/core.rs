@@ -6,11 +6,12 @@
 
 use crate::board::Boards;
 use crate::event_list::EventList;
-use crate::far::{FAR, FarPut, Landing, Named};
+use crate::far::{FAR, FarPut, Landing};
 use crate::index::Pattern;
 use crate::interface::*;
 use crate::memory::{Descriptions, Memory};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
+use crate::named::Named;
 use crate::nic::Nic;
 use crate::pipe::Pipes;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};

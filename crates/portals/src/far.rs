@@ -21,17 +21,11 @@ use parnass_base::atomics::Ordering;
 use parnass_base::lane::Message;
 use parnass_base::{Scratch, UserAddress};
 use parnass_transport::{Bulk, Network};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where a record's bytes that have arrived are counted.
 const DONE: usize = 1;
 /// The place of a peer whose NIC is not in this process's reach.
 pub const FAR: u32 = u32::MAX;
-
-/// Things that wait for an answer from another node or from the network, each under a name that is given again once it
-/// is free.
-#[derive(Debug)]
-pub struct Named<T>(Mutex<Vec<Option<T>>>);
 
 /// A put that a target on another node has been told of, and has not yet received.
 #[derive(Debug)]
@@ -55,54 +49,12 @@ pub struct Landing {
 /// The name of no landing: the payload went to its place as it came.
 const IN_PLACE: u64 = u64::MAX;
 
-impl<T> Default for Named<T> {
-    fn default() -> Named<T> {
-        Named(Mutex::default())
-    }
-}
-
-impl<T> Named<T> {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps something, and names it.
-    fn keep(&self, thing: T) -> u64 {
-        let mut things = self.lock();
-        let free = things.iter().position(Option::is_none);
-        let index = free.unwrap_or(things.len());
-        match free {
-            Some(index) => things[index] = Some(thing),
-            None => things.push(Some(thing)),
-        }
-        index as u64
-    }
-
-    fn forget(&self, name: u64) -> Option<T> {
-        let mut things = self.lock();
-        let thing = things.get_mut(usize::try_from(name).ok()?)?.take()?;
-        while matches!(things.last(), Some(None)) {
-            things.pop();
-        }
-        Some(thing)
-    }
-}
-
-impl Named<FarPut> {
-    /// Notes that `target` asks for `length` bytes of a put; the put, if it may.
-    fn pull(&self, name: u64, target: u32, length: usize) -> Option<Put> {
-        let mut puts = self.lock();
-        let kept = puts.get_mut(usize::try_from(name).ok()?)?.as_mut()?;
-        let may = !kept.pulled && kept.put.target.0 == target && length <= kept.put.length;
-        kept.pulled |= may;
-        may.then_some(kept.put)
-    }
-
-    /// Keeps what a pulled put lends to the network until it is forgotten.
-    fn lend(&self, name: u64, together: Scratch) {
-        if let Some(Some(kept)) = self.lock().get_mut(name as usize) {
-            kept.together = Some(together);
-        }
+impl FarPut {
+    /// Notes that `target` asks for `length` bytes; the put, if it may.
+    fn pull(&mut self, target: u32, length: usize) -> Option<Put> {
+        let may = !self.pulled && self.put.target.0 == target && length <= self.put.length;
+        self.pulled |= may;
+        may.then_some(self.put)
     }
 }
 
@@ -271,7 +223,9 @@ impl Core {
         outcome: &mut Outcome,
     ) -> bool {
         let length = length as usize;
-        let Some(put) = self.far_puts.pull(name, source, length) else { return false };
+        let Some(put) = self.far_puts.find(name, |kept| kept.pull(source, length)).flatten() else {
+            return false;
+        };
         if length == 0 {
             return self.finish_put(nic, driver, name, outcome);
         }
@@ -280,7 +234,7 @@ impl Core {
         let tag = message::tag(DATA, 0, self.me);
         let (from, together) = self.together(put.source, length);
         if let Some(together) = together {
-            self.far_puts.lend(name, together);
+            self.far_puts.find(name, |kept| kept.together = Some(together));
         }
         self.network().lend(source, tag, transfer, from, length, then);
         true

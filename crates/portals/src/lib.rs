@@ -26,6 +26,7 @@ mod index;
 mod interface;
 mod memory;
 mod message;
+mod named;
 mod nic;
 mod pipe;
 mod progress;
