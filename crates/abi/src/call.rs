@@ -1,7 +1,7 @@
 //! One call of an MPI procedure: entering it, and handing its error over (MPI 5.0, section 9.3).
 
 use crate::handles::Class;
-use crate::objects::{Communicator, Errhandler, Process};
+use crate::objects::{Communicator, Errhandler, Process, Window};
 use crate::state::{self, Running, Stage};
 use parnass_mpi::Error;
 use parnass_mpi::constants::*;
@@ -23,8 +23,8 @@ pub struct Call {
 enum RaiseOn {
     /// To the error handler of this communicator, unless an argument names one (see [`Call::raise_on`]).
     Communicator(Arc<Communicator>),
-    /// To this error handler, with this handle (see [`Call::raise_with`]).
-    Handler(Errhandler, usize),
+    /// To this error handler, with this handle, of such an object (see [`Call::raise_with`]).
+    Handler(Errhandler, usize, &'static str),
 }
 
 impl Call {
@@ -75,7 +75,13 @@ impl Call {
 
     /// Lets an error of this call go to the error handler of a session with this handle.
     pub fn raise_with(&self, errhandler: Errhandler, handle: usize) {
-        self.raise_on.set(Some(Box::new(RaiseOn::Handler(errhandler, handle))));
+        self.raise_on.set(Some(Box::new(RaiseOn::Handler(errhandler, handle, "the session"))));
+    }
+
+    /// Lets an error of this call go to the error handler of a window with this handle. (A window among the arguments that is
+    /// not freed needs no such call.)
+    pub fn raise_with_window(&self, window: &Window, handle: usize) {
+        self.raise_on.set(Some(Box::new(RaiseOn::Handler(window.errhandler(), handle, "the window"))));
     }
 
     /// The error of a procedure that has no body yet.
@@ -112,17 +118,26 @@ impl Call {
         self.raise(communicator, error)
     }
 
+    /// Hands an error over to the error handler of the window with this handle, if it is one.
+    #[cold]
+    pub fn fail_on_window(self, window: usize, error: Error) -> c_int {
+        if let Some(held) = Window::table().find(window) {
+            self.raise_with_window(&held, window);
+        }
+        self.raise(None, error)
+    }
+
     fn raise(&self, argument: Option<Arc<Communicator>>, error: Error) -> c_int {
         let code = error.class();
         let text = self.describe(&error);
         remember(code, &text);
         let (communicator, errhandler) = match self.raise_on.take().map(|raise_on| *raise_on) {
-            Some(RaiseOn::Handler(errhandler, handle)) => (None, Some((errhandler, handle))),
+            Some(RaiseOn::Handler(errhandler, handle, holder)) => (None, Some((errhandler, handle, holder))),
             Some(RaiseOn::Communicator(communicator)) => (argument.or(Some(communicator)), None),
             None => (argument, None),
         };
         let (errhandler, handle, holder) = match (errhandler, self.running) {
-            (Some((errhandler, handle)), _) => (errhandler, handle, "the session".to_owned()),
+            (Some((errhandler, handle, holder)), _) => (errhandler, handle, holder.to_owned()),
             (None, Some(running)) => {
                 // Errors that belong to no object go to MPI_COMM_SELF's handler (MPI 5.0, section 9.3).
                 let communicator =
@@ -139,11 +154,16 @@ impl Call {
             Errhandler::Fatal | Errhandler::Abort => {
                 let Some(running) = self.running else { end_program(&text, code) };
                 let class = crate::errors::class_name(code);
+                let setter = match holder.as_str() {
+                    "the session" => "MPI_Session_init",
+                    "the window" => "MPI_Win_set_errhandler",
+                    _ => "MPI_Comm_set_errhandler",
+                };
                 running.process.abort(
                     exit_code(code),
                     &format!(
                         "{text}\n  ({class}; the error handler of {holder} ends the job. To handle errors in the program, \
-                         set MPI_ERRORS_RETURN with MPI_Comm_set_errhandler.)",
+                         set MPI_ERRORS_RETURN with {setter}.)",
                     ),
                 )
             }

@@ -7,16 +7,13 @@ use parnass_mpi::op::PredefinedOps;
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
-pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request, Session};
+pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request, Session, Window};
 
 /// An info object: MPI lets several threads change one.
 pub type Info = Mutex<parnass_mpi::Info>;
 
 /// A file. None can be opened yet: its handles are never live.
 pub struct File;
-
-/// A window. None can be made yet.
-pub struct Window;
 
 macro_rules! class {
     ($type:ty, $tag:literal, $null:ident, $predefined:literal, $error:ident, $noun:literal, named = $named:literal $(, { $($more:tt)* })?$(,)?) => {
@@ -97,5 +94,5 @@ class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
 });
 class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
 class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
-class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = false);
+class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = true);
 class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = true);

@@ -172,7 +172,7 @@ fn an_error_ends_the_program_with_one_clear_message() {
         ("after", 1, &["MPI_Comm_size: called after MPI_Finalize"]),
         ("twice", 16, &["MPI_Init: rank 0 on host ", "already initialised", "MPI_ERR_OTHER"]),
         ("tag", 4, &["MPI_Send: rank 0 on host ", "tag is -7; allowed are 0 to 2147483647", "MPI_ERR_TAG"]),
-        ("missing", 55, &["MPI_Win_create: rank 0 on host ", "MPI_Win_create is not implemented"]),
+        ("missing", 55, &["MPI_Comm_accept: rank 0 on host ", "MPI_Comm_accept is not implemented"]),
         ("abort", 42, &["MPI_Abort: rank 0 on host ", "error code 42"]),
     ];
     for (way, code, wanted) in cases {

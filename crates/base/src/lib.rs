@@ -2,6 +2,7 @@
 //! the lock and the doorbell that processes share, the atomics facade, the futex, and sockets that read and write user
 //! memory. Nothing here knows messages.
 
+pub mod access;
 mod address;
 pub mod atomics;
 pub mod barrier;

@@ -25,6 +25,8 @@ pub struct Region {
     base: NonNull<u8>,
     length: usize,
     file: Option<OwnedFd>,
+    /// Where the mapping starts in the file.
+    offset: u64,
 }
 
 // SAFETY: a Region owns its mapping; access goes through records made of atomics or raw copies.
@@ -51,36 +53,73 @@ impl Region {
 
     /// Maps a memory file, shared with whoever else maps it.
     pub fn map_file(file: OwnedFd) -> io::Result<Arc<Region>> {
+        let length = Self::file_length(file.as_fd())?;
+        Self::map_part(file, 0, length as usize)
+    }
+
+    /// Maps `length` bytes of a memory file from `offset` on, a multiple of [`PAGE`]; the file must be that long.
+    pub fn map_part(file: OwnedFd, offset: u64, length: usize) -> io::Result<Arc<Region>> {
+        Self::map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, Some(file), offset)
+    }
+
+    /// How many bytes a memory file has.
+    pub fn file_length(file: BorrowedFd<'_>) -> io::Result<u64> {
         // SAFETY: an all-zero stat is a valid value to be overwritten.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: `status` is writable and of the right type.
         if unsafe { libc::fstat(file.as_raw_fd(), &mut status) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let length = status.st_size as usize;
-        Self::map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, Some(file))
+        Ok(status.st_size as u64)
+    }
+
+    /// Makes a memory file at least `length` bytes long, whoever else does so at the same time. Its last page is in use then.
+    pub fn lengthen(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+        let last = length.saturating_sub(1) / PAGE as u64 * PAGE as u64;
+        Self::allocate(file, 0, last, length - last)
+    }
+
+    /// Gives the memory behind a part of a file back; it is zero then.
+    pub fn punch(file: BorrowedFd<'_>, offset: u64, length: u64) -> io::Result<()> {
+        Self::allocate(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, length)
+    }
+
+    fn allocate(file: BorrowedFd<'_>, mode: i32, offset: u64, length: u64) -> io::Result<()> {
+        let (offset, length) = (offset as libc::off_t, length as libc::off_t);
+        loop {
+            // SAFETY: plain system call on a descriptor that is borrowed.
+            if unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, length) } == 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
     }
 
     /// `length` bytes of this process alone, zero.
     pub fn private(length: usize) -> io::Result<Arc<Region>> {
-        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, None)
+        Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, None, 0)
     }
 
-    fn map(length: usize, flags: i32, file: Option<OwnedFd>) -> io::Result<Arc<Region>> {
+    fn map(length: usize, flags: i32, file: Option<OwnedFd>, offset: u64) -> io::Result<Arc<Region>> {
         if length == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a mapping of no bytes"));
         }
         let descriptor = file.as_ref().map_or(-1, |file| file.as_raw_fd());
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, descriptor, 0) };
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, protection, flags, descriptor, offset as libc::off_t)
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the range was just mapped; the advice only keeps it out of core files. Failure is harmless.
         unsafe { libc::madvise(base, length, libc::MADV_DONTDUMP) };
         let base = NonNull::new(base.cast::<u8>()).expect("the kernel maps nothing at address 0");
-        Ok(Arc::new(Region { base, length, file }))
+        Ok(Arc::new(Region { base, length, file, offset }))
     }
 
     /// Its length in bytes.
@@ -222,11 +261,7 @@ impl Window {
             }
         }
         let Some(file) = &self.region.file else { return Ok(()) };
-        // SAFETY: plain system call on an owned descriptor.
-        let failed = unsafe {
-            libc::fallocate(file.as_raw_fd(), 0, start as libc::off_t, (end - start) as libc::off_t)
-        } != 0;
-        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+        Region::allocate(file.as_fd(), 0, self.region.offset + start as u64, (end - start) as u64)
     }
 
     /// The record at `offset`, for as long as this view is borrowed.
@@ -310,6 +345,22 @@ mod tests {
         first.window(PAGE, PAGE).reserve(0, PAGE).unwrap();
         first.window(PAGE, PAGE).table::<Word64>(64, 4)[3].set(7);
         assert_eq!(second.window(PAGE + 64 + 24, 8).record::<Word64>(0).get(), 7);
+    }
+
+    #[test]
+    fn a_file_grows_at_its_end_and_gives_parts_back() {
+        let file = Region::create_file(c"test", PAGE).unwrap();
+        let far = 1 << 40;
+        Region::lengthen(file.as_fd(), far + 3 * PAGE as u64).unwrap();
+        Region::lengthen(file.as_fd(), far).unwrap();
+        assert_eq!(Region::file_length(file.as_fd()).unwrap(), far + 3 * PAGE as u64);
+        let part = Region::map_part(file.try_clone().unwrap(), far, 3 * PAGE).unwrap();
+        let window = part.window(0, 3 * PAGE);
+        window.reserve(0, 3 * PAGE).unwrap();
+        let word = window.record::<Word64>(2 * PAGE);
+        word.set(9);
+        Region::punch(file.as_fd(), far, 3 * PAGE as u64).unwrap();
+        assert_eq!(word.get(), 0);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod process;
 pub mod progress;
 pub mod pt2pt;
 pub mod request;
+pub mod rma;
 pub mod session;
 pub mod topology;
 #[rustfmt::skip]
@@ -34,5 +35,6 @@ pub use process::{Process, Settings, ThreadLevel};
 pub use progress::Activity;
 pub use pt2pt::SendMode;
 pub use request::{Operation, Request, Status};
+pub use rma::Window;
 pub use session::Session;
 pub use tuning::Tuning;

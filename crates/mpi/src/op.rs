@@ -67,6 +67,20 @@ impl Op {
         }
     }
 
+    /// The operator of a predefined operation.
+    pub fn operator(&self) -> Option<Operator> {
+        match self.kind {
+            Kind::Predefined { operator, .. } => Some(operator),
+            Kind::User { .. } => None,
+        }
+    }
+
+    /// The error of a predefined operation that is not defined on this datatype.
+    pub(crate) fn undefined_on(&self, datatype: &Datatype) -> Error {
+        let operator = self.operator().unwrap_or(Operator::Nothing);
+        undefined(operator, self.name(), datatype.operand(), datatype)
+    }
+
     /// Whether operands may be exchanged. All predefined operations are commutative, except MPI_REPLACE and MPI_NO_OP.
     pub fn is_commutative(&self) -> bool {
         match self.kind {

@@ -4,8 +4,10 @@ use crate::board::Board;
 use crate::core::Core;
 use crate::helper::Helper;
 use crate::memory::{Descriptions, Memory};
+use crate::segment::Segment;
 use crate::tuning::Tuning;
-use parnass_transport::Transport;
+use parnass_base::UserAddress;
+use parnass_transport::{MemoryError, Transport};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -382,6 +384,56 @@ impl Interface {
     /// this process.
     pub fn open_board(&self, name: u64, members: Box<[ProcessId]>, me: u32) -> Option<Board> {
         Board::open(&self.core, name, members, me)
+    }
+
+    /// Makes a segment of so many bytes for so many members; its name, for [`Interface::open_segment`] at each of them.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn make_segment(&self, members: u32, data_bytes: usize) -> Result<u64, PortalError> {
+        Segment::make(&self.core, members, data_bytes)
+    }
+
+    /// The segment with a name that one of the members has made. `members` share memory with this process, and are the same at
+    /// each of them.
+    ///
+    /// # Errors
+    /// There is no address space.
+    pub fn open_segment(
+        &self,
+        name: u64,
+        members: Box<[ProcessId]>,
+        data_bytes: usize,
+    ) -> Result<Segment, PortalError> {
+        Segment::open(&self.core, name, members, data_bytes)
+    }
+
+    /// Copies from `remote` in the memory of `peer` to `local`, if this process [`reaches`](Interface::reaches) it.
+    ///
+    /// # Errors
+    /// It does not, or there is no such memory.
+    pub fn read_memory(
+        &self,
+        peer: ProcessId,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        self.core.transport.read(peer.0, remote, local, length)
+    }
+
+    /// Copies from `local` to `remote` in the memory of `peer`, if this process [`reaches`](Interface::reaches) it.
+    ///
+    /// # Errors
+    /// It does not, or there is no such memory.
+    pub fn write_memory(
+        &self,
+        peer: ProcessId,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        self.core.transport.write(peer.0, remote, local, length)
     }
 
     /// Announces that the caller will `wait` as soon as its next put to `target` has been made: the target may then

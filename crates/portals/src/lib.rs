@@ -11,6 +11,7 @@
 //! * `far`: peers on other nodes;
 //! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
+//! * `segment`: memory that a group shares, with locks, for one-sided communication;
 //! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
 //!
 //! **Whoever holds a NIC's lock may drive it, and nobody holds two.** What a driver finds out for others is delivered after
@@ -32,6 +33,7 @@ mod pipe;
 mod progress;
 mod receive_soon;
 mod record;
+mod segment;
 mod send;
 mod slab;
 pub mod target;
@@ -46,7 +48,9 @@ pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,
 };
-
+pub use parnass_base::access::Access;
+pub use parnass_transport::MemoryError;
+pub use segment::{Segment, Update};
 pub use tuning::Tuning;
 
 /// Longest message, in bytes, that travels inside one record of a mailbox.

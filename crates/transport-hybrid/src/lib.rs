@@ -12,6 +12,7 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{UserAddress, Window};
 use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -154,6 +155,18 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
             FAR => None,
             place => self.near.board_memory(place),
         }
+    }
+
+    fn make_segment(&self, length: usize) -> io::Result<u64> {
+        self.near.make_segment(length)
+    }
+
+    fn open_segment(&self, name: u64, length: usize) -> io::Result<Window> {
+        self.near.open_segment(name, length)
+    }
+
+    fn end_segment(&self, name: u64, length: usize) {
+        self.near.end_segment(name, length);
     }
 
     fn holder(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 3. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 4. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
@@ -8,6 +8,7 @@
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
 //!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
+//! further on              segments, where the ranks put them (see `segments_of`); the file is as long as the last one needs
 //! ```
 
 use parnass_base::atomics::{AtomicU32, AtomicU64};
@@ -19,7 +20,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 3;
+pub const LAYOUT_VERSION: u32 = 4;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -40,6 +41,20 @@ pub const BOARD_AT: usize = BULK_AT + BULK_BYTES;
 pub const BOARD_BYTES: usize = 256 << 20;
 /// From one rank's area to the next.
 pub const STRIDE: usize = (BOARD_AT + BOARD_BYTES).next_multiple_of(2 << 20);
+
+/// Bytes of the file before the segments, for so many ranks.
+pub fn base_bytes(size: u32) -> usize {
+    PAGE + size as usize * STRIDE
+}
+
+/// The part of the file in which a rank makes segments: where it starts, and how long it is. Much longer than all memory, so that no
+/// part of it is ever used twice.
+pub fn segments_of(rank: u32, size: u32) -> (u64, u64) {
+    const ALIGNMENT: u64 = 1 << 30;
+    let length = ((1 << 62) / u64::from(size) / ALIGNMENT * ALIGNMENT).min(1 << 48);
+    let first = (base_bytes(size) as u64).next_multiple_of(ALIGNMENT);
+    (first + u64::from(rank) * length, length)
+}
 
 /// [`Station::waits_for`] of a rank that waits for more than one.
 pub const ANYBODY: u32 = u32::MAX;

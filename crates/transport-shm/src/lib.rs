@@ -5,6 +5,7 @@ mod memory;
 mod patience;
 mod pool;
 mod process_memory;
+mod segments;
 mod transport;
 #[rustfmt::skip]
 mod tuning;

@@ -6,7 +6,7 @@ use parnass_base::lane::Slot;
 use parnass_base::{PAGE, Region};
 use parnass_transport::Waiting;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// The memory that the ranks of one machine share.
@@ -30,16 +30,16 @@ impl JobMemory {
         if size == 0 || size > 1 << 20 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("a job of {size} ranks")));
         }
-        let file = Region::create_file(c"parnass-job", PAGE + size as usize * STRIDE).map_err(|error| {
+        let file = Region::create_file(c"parnass-job", layout::base_bytes(size)).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make the job's memory file: {error}"))
         })?;
-        let region = Self::map(file.try_clone()?)?;
+        let region = Self::map(file.try_clone()?, layout::base_bytes(size))?;
         Self::format(&region, size)?;
         Ok(file)
     }
 
-    fn map(file: OwnedFd) -> io::Result<Arc<Region>> {
-        Region::map_file(file).map_err(|error| {
+    fn map(file: OwnedFd, length: usize) -> io::Result<Arc<Region>> {
+        Region::map_part(file, 0, length).map_err(|error| {
             let advice = "the limit of address space (ulimit -v) must leave room for it";
             io::Error::new(error.kind(), format!("cannot map the job's memory: {error}; {advice}"))
         })
@@ -74,11 +74,11 @@ impl JobMemory {
     /// # Errors
     /// It is none, or of another version.
     pub fn open(file: OwnedFd) -> io::Result<JobMemory> {
-        let region = Self::map(file)?;
-        if region.len() < PAGE {
-            return Err(invalid(format!("the job's memory file has only {} bytes", region.len())));
+        let length = Region::file_length(file.as_fd())?;
+        if length < PAGE as u64 {
+            return Err(invalid(format!("the job's memory file has only {length} bytes")));
         }
-        let header = region.window(0, PAGE).record::<Header>(0);
+        let header = Self::map(file.try_clone()?, PAGE)?.window(0, PAGE).record::<Header>(0);
         if header.magic.get() != layout::MAGIC {
             return Err(invalid("the descriptor for the job's memory is some other file".into()));
         }
@@ -89,18 +89,16 @@ impl JobMemory {
                 layout::LAYOUT_VERSION
             )));
         }
-        if size == 0 || region.len() != PAGE + size as usize * STRIDE {
-            return Err(invalid(format!(
-                "the job's memory file has {} bytes for {size} ranks",
-                region.len()
-            )));
+        // Longer when a rank has made segments already.
+        if size == 0 || length < layout::base_bytes(size) as u64 {
+            return Err(invalid(format!("the job's memory file has {length} bytes for {size} ranks")));
         }
-        Ok(JobMemory { region, size })
+        Ok(JobMemory { region: Self::map(file, layout::base_bytes(size))?, size })
     }
 
     /// Memory for a job of one rank, of this process alone.
     pub fn private() -> io::Result<JobMemory> {
-        let region = Region::private(PAGE + STRIDE)?;
+        let region = Region::private(layout::base_bytes(1))?;
         Self::format(&region, 1)?;
         Ok(JobMemory { region, size: 1 })
     }

@@ -8,6 +8,7 @@ use crate::memory::JobMemory;
 use crate::patience::Patience;
 use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
+use crate::segments::Segments;
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::doorbell::own_fence;
@@ -75,6 +76,7 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
+    segments: Segments,
     /// At a fixed address while this lives; peers read it to see whether they can.
     _nonce: Box<u64>,
 }
@@ -151,6 +153,7 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
+            segments: Segments::new(rank, size),
             _nonce: nonce,
         })
     }
@@ -294,6 +297,18 @@ impl Transport for SharedMemory {
 
     fn board_memory(&self, of: u32) -> Option<Window> {
         Some(self.memory.region.window(PAGE + of as usize * STRIDE + BOARD_AT, BOARD_BYTES))
+    }
+
+    fn make_segment(&self, length: usize) -> io::Result<u64> {
+        self.segments.make(&self.memory.region, length)
+    }
+
+    fn open_segment(&self, name: u64, length: usize) -> io::Result<Window> {
+        self.segments.open(&self.memory.region, name, length)
+    }
+
+    fn end_segment(&self, name: u64, length: usize) {
+        self.segments.end(&self.memory.region, name, length);
     }
 
     fn holder(&self) -> u32 {

@@ -9,6 +9,7 @@ pub use network::{BULK_WORD, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS};
 use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{UserAddress, Window};
+use std::io;
 use std::time::Instant;
 
 /// Why memory of a peer could not be read or written.
@@ -68,6 +69,16 @@ pub trait Transport: Send + Sync {
     /// Memory in which `of` makes boards, see the portals crate: zero at first, to be reserved before use. `None` if `of`
     /// shares no memory with this process.
     fn board_memory(&self, of: u32) -> Option<Window>;
+
+    /// Makes a segment of `length` bytes: memory, zero at first and to be reserved before use, which every process that shares memory
+    /// with this one can open by its name.
+    fn make_segment(&self, length: usize) -> io::Result<u64>;
+
+    /// A segment that this process has made, or one that shares memory with it.
+    fn open_segment(&self, name: u64, length: usize) -> io::Result<Window>;
+
+    /// Gives the memory of a segment back. Nobody uses it any more; any of those who have opened it may do that.
+    fn end_segment(&self, name: u64, length: usize);
 
     /// A number that names this process in locks, not 0.
     fn holder(&self) -> u32;

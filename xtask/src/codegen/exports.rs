@@ -321,11 +321,21 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
         .params
         .iter()
         .find(|parameter| parameter.c == "MPI_Comm *" && parameter.form.as_deref() == Some("inout-handle"));
+    // Without one, the window does.
+    let window = procedure
+        .params
+        .iter()
+        .find(|parameter| parameter.c == "MPI_Win" && parameter.form.is_some() && communicator.is_none());
     let raise = if communicator.is_some() || communicator_place.is_some() {
         "fail_on(handler, error)"
+    } else if window.is_some() {
+        "fail_on_window(handler, error)"
     } else {
         "fail(error)"
     };
+    if let Some(parameter) = window {
+        writeln!(text, "    let handler = {};", parameter.name)?;
+    }
     if let Some(parameter) = communicator {
         writeln!(text, "    let handler = {};", parameter.name)?;
     } else if let Some(parameter) = communicator_place {

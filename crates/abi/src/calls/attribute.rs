@@ -270,7 +270,60 @@ pub fn win_create_keyval(
     Ok(())
 }
 
+/// MPI_Win_delete_attr.
+pub fn win_delete_attr(_call: &Call, win: &Arc<Window>, win_keyval: i32) -> Result<()> {
+    check_not_of_window(win, win_keyval)?;
+    let keyval = KEYVALS.find(ObjectKind::Window, win_keyval)?;
+    win.attributes().delete(super::window::handle_of(win), &keyval)
+}
+
 /// MPI_Win_free_keyval.
 pub fn win_free_keyval(_call: &Call, win_keyval: InOut<i32>) -> Result<()> {
     free(ObjectKind::Window, &win_keyval)
+}
+
+/// The predefined attributes of a window: the base itself, and the addresses of the others (MPI 5.0, section 12.2.6).
+fn of_window(win: &Window, keyval: i32) -> Option<usize> {
+    let figures = win.figures();
+    Some(match keyval {
+        MPI_WIN_BASE => figures.base,
+        MPI_WIN_SIZE => std::ptr::from_ref(&figures.size).expose_provenance(),
+        MPI_WIN_DISP_UNIT => std::ptr::from_ref(&figures.unit).expose_provenance(),
+        MPI_WIN_CREATE_FLAVOR => std::ptr::from_ref(&figures.flavor).expose_provenance(),
+        MPI_WIN_MODEL => std::ptr::from_ref(&figures.model).expose_provenance(),
+        _ => return None,
+    })
+}
+
+fn check_not_of_window(win: &Window, keyval: i32) -> Result<()> {
+    match of_window(win, keyval) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            MPI_ERR_KEYVAL,
+            format!("{keyval} is the key of a predefined attribute, which cannot be set or deleted"),
+        )),
+    }
+}
+
+/// MPI_Win_get_attr.
+pub fn win_get_attr(
+    _call: &Call,
+    win: &Arc<Window>,
+    win_keyval: i32,
+    attribute_val: Out<usize>,
+    flag: Out<bool>,
+) -> Result<()> {
+    let value = match of_window(win, win_keyval) {
+        Some(value) => Some(value),
+        None => win.attributes().get(&*KEYVALS.find(ObjectKind::Window, win_keyval)?),
+    };
+    give(value, &attribute_val, &flag);
+    Ok(())
+}
+
+/// MPI_Win_set_attr.
+pub fn win_set_attr(_call: &Call, win: &Arc<Window>, win_keyval: i32, attribute_val: usize) -> Result<()> {
+    check_not_of_window(win, win_keyval)?;
+    let keyval = KEYVALS.find(ObjectKind::Window, win_keyval)?;
+    win.attributes().set(super::window::handle_of(win), &keyval, attribute_val)
 }

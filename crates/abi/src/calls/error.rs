@@ -209,3 +209,20 @@ pub fn win_create_errhandler(
 ) -> Result<()> {
     create(ErrhandlerKind::Window, win_errhandler_fn.required("win_errhandler_fn")?, &errhandler)
 }
+
+/// MPI_Win_call_errhandler.
+pub fn win_call_errhandler(_call: &Call, win: &Arc<Window>, errorcode: i32) -> Result<()> {
+    run(win.errhandler(), super::window::handle_of(win), errorcode)
+}
+
+/// MPI_Win_get_errhandler.
+pub fn win_get_errhandler(_call: &Call, win: &Arc<Window>, errhandler: OutHandle<Errhandler>) -> Result<()> {
+    errhandler.set(Arc::new(win.errhandler()))
+}
+
+/// MPI_Win_set_errhandler.
+pub fn win_set_errhandler(_call: &Call, win: &Arc<Window>, errhandler: &Arc<Errhandler>) -> Result<()> {
+    check_kind(errhandler, ErrhandlerKind::Window, "window")?;
+    win.set_errhandler(Errhandler::clone(errhandler));
+    Ok(())
+}

@@ -77,8 +77,10 @@ pub mod persistent;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod rma;
 pub mod session;
 pub mod topology;
+pub mod window;
 
 /// What every body needs.
 pub mod prelude {

@@ -358,6 +358,28 @@ pub unsafe extern "C" fn PMPI_Win_create_keyval(win_copy_attr_fn: usize, win_del
     unsafe { win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state) }
 }
 
+unsafe extern "C" fn win_delete_attr(win: usize, win_keyval: c_int) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_delete_attr");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        bodies::win_delete_attr(&call, &win, win_keyval)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_delete_attr(win: usize, win_keyval: c_int) -> c_int {
+    unsafe { win_delete_attr(win, win_keyval) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_delete_attr(win: usize, win_keyval: c_int) -> c_int {
+    unsafe { win_delete_attr(win, win_keyval) }
+}
+
 unsafe extern "C" fn win_free_keyval(win_keyval: *mut c_int) -> c_int {
     let call = Call::enter("MPI_Win_free_keyval");
     let result = (|| -> Result<()> { unsafe {
@@ -377,4 +399,50 @@ pub unsafe extern "C" fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     unsafe { win_free_keyval(win_keyval) }
+}
+
+unsafe extern "C" fn win_get_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_get_attr");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        let attribute_val = Out::<usize>::new(attribute_val.cast(), "attribute_val")?;
+        let flag = Out::<bool>::new(flag, "flag")?;
+        bodies::win_get_attr(&call, &win, win_keyval, attribute_val, flag)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_get_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
+    unsafe { win_get_attr(win, win_keyval, attribute_val, flag) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_get_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int {
+    unsafe { win_get_attr(win, win_keyval, attribute_val, flag) }
+}
+
+unsafe extern "C" fn win_set_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_set_attr");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        bodies::win_set_attr(&call, &win, win_keyval, attribute_val.expose_provenance())
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_set_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    unsafe { win_set_attr(win, win_keyval, attribute_val) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_set_attr(win: usize, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    unsafe { win_set_attr(win, win_keyval, attribute_val) }
 }

@@ -389,6 +389,28 @@ pub unsafe extern "C" fn PMPI_Session_create_errhandler(session_errhandler_fn: u
     unsafe { session_create_errhandler(session_errhandler_fn, errhandler) }
 }
 
+unsafe extern "C" fn win_call_errhandler(win: usize, errorcode: c_int) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_call_errhandler");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        bodies::win_call_errhandler(&call, &win, errorcode)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_call_errhandler(win: usize, errorcode: c_int) -> c_int {
+    unsafe { win_call_errhandler(win, errorcode) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_call_errhandler(win: usize, errorcode: c_int) -> c_int {
+    unsafe { win_call_errhandler(win, errorcode) }
+}
+
 unsafe extern "C" fn win_create_errhandler(win_errhandler_fn: usize, errhandler: *mut usize) -> c_int {
     let call = Call::enter_any_time("MPI_Win_create_errhandler");
     let result = (|| -> Result<()> { unsafe {
@@ -408,4 +430,50 @@ pub unsafe extern "C" fn MPI_Win_create_errhandler(win_errhandler_fn: usize, err
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Win_create_errhandler(win_errhandler_fn: usize, errhandler: *mut usize) -> c_int {
     unsafe { win_create_errhandler(win_errhandler_fn, errhandler) }
+}
+
+unsafe extern "C" fn win_get_errhandler(win: usize, errhandler: *mut usize) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_get_errhandler");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        let errhandler = OutHandle::<Errhandler>::new(errhandler, "errhandler")?;
+        bodies::win_get_errhandler(&call, &win, errhandler)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_get_errhandler(win: usize, errhandler: *mut usize) -> c_int {
+    unsafe { win_get_errhandler(win, errhandler) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_get_errhandler(win: usize, errhandler: *mut usize) -> c_int {
+    unsafe { win_get_errhandler(win, errhandler) }
+}
+
+unsafe extern "C" fn win_set_errhandler(win: usize, errhandler: usize) -> c_int {
+    let handler = win;
+    let call = Call::enter("MPI_Win_set_errhandler");
+    let result = (|| -> Result<()> { unsafe {
+        let win = handles::get::<Window>(win, "win")?;
+        let errhandler = handles::get::<Errhandler>(errhandler, "errhandler")?;
+        bodies::win_set_errhandler(&call, &win, &errhandler)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_window(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Win_set_errhandler(win: usize, errhandler: usize) -> c_int {
+    unsafe { win_set_errhandler(win, errhandler) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Win_set_errhandler(win: usize, errhandler: usize) -> c_int {
+    unsafe { win_set_errhandler(win, errhandler) }
 }

@@ -29,5 +29,7 @@ pub mod persistent;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod rma;
 pub mod session;
 pub mod topology;
+pub mod window;

@@ -13,13 +13,13 @@ int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
     int value = 0, size;
-    MPI_Win window;
+    MPI_Comm other;
     printf("said before\n");
     if (!strcmp(way, "before")) MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     MPI_Init(&argc, &argv);
     if (!strcmp(way, "twice")) MPI_Init(&argc, &argv);
     if (!strcmp(way, "tag")) MPI_Send(&value, 1, MPI_INT, 0, -7, MPI_COMM_WORLD);
-    if (!strcmp(way, "missing")) MPI_Win_create(&value, 4, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (!strcmp(way, "missing")) MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     if (!strcmp(way, "abort")) MPI_Abort(MPI_COMM_WORLD, 42);
     if (!strcmp(way, "user")) {
         MPI_Errhandler handler;
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "return")) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         printf("returned %d\n", MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL));
-        printf("returned %d\n", MPI_Win_create(&value, 4, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
+        printf("returned %d\n", MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
     }
     MPI_Finalize();
     if (!strcmp(way, "after")) MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -166,6 +166,17 @@ impl Communicator {
         Ok((duplicate, request))
     }
 
+    /// A communicator of the same processes for the library's own use: no attributes, no hints, no topology. Collective.
+    pub(crate) fn duplicate_for_library(
+        self: &Arc<Self>,
+        process: &Arc<Process>,
+    ) -> Result<Arc<Communicator>> {
+        let duplicate = self.child(process, self.group.clone(), Role::Internal);
+        let channel = Channel::all(process, self);
+        duplicate.set_context(run(process, self, async move { agree(&channel).await })?);
+        Ok(Arc::new(duplicate))
+    }
+
     pub(super) fn with(mut self, attributes: AttributeStore, hints: &Info) -> Communicator {
         self.attributes = attributes;
         self.set_info(hints);

@@ -1,0 +1,258 @@
+//! Accumulates (MPI 5.0, sections 12.3.3 and 12.3.4): updates of a target's memory, under its update lock.
+
+use super::transfer::{Place, Spot, packed, require_room};
+use super::{Target, Window};
+use crate::constants::*;
+use crate::datatype::{Buffer, Datatype};
+use crate::op::Op;
+use crate::process::Process;
+use crate::{Error, Result};
+use parnass_base::{Scratch, UserAddress};
+use parnass_datatype::{Operand, Operator};
+use parnass_portals::Update;
+use std::sync::Arc;
+
+/// What an accumulate does to every element.
+#[derive(Clone, Copy, Debug)]
+struct Combination<'a> {
+    operator: Operator,
+    operand: Operand,
+    /// The predefined datatype that the data is made of.
+    basic: &'a Arc<Datatype>,
+}
+
+impl<'a> Combination<'a> {
+    fn new(op: &Op, datatype: &'a Arc<Datatype>) -> Result<Combination<'a>> {
+        let operator = op.operator().ok_or_else(|| {
+            Error::new(
+                MPI_ERR_OP,
+                "op was made by MPI_Op_create; accumulates take predefined operations only (MPI_SUM, MPI_REPLACE, ...)",
+            )
+        })?;
+        let basic = datatype.basic().ok_or_else(|| {
+            Error::new(
+                MPI_ERR_TYPE,
+                format!(
+                    "the datatype {} is made of several predefined datatypes; accumulates take datatypes that are made of one",
+                    datatype.description()
+                ),
+            )
+        })?;
+        match basic.operand() {
+            Some(operand) if operator.accepts(operand) => Ok(Combination { operator, operand, basic }),
+            _ => Err(op.undefined_on(basic)),
+        }
+    }
+
+    /// Whether the elements stand in memory as they do in a packed stream.
+    fn is_dense(&self) -> bool {
+        u64::from(self.operand.extent()) == self.basic.layout().size()
+    }
+
+    /// Combines `length` bytes of elements that stand in memory without gaps.
+    #[inline]
+    fn apply(&self, input: UserAddress, inout: UserAddress, length: u64) {
+        let count = length / u64::from(self.operand.extent());
+        let accepted = parnass_datatype::reduce(self.operator, self.operand, input, inout, count);
+        debug_assert!(accepted, "checked when the combination was made");
+    }
+
+    /// Combines `length` bytes of two packed streams.
+    fn apply_packed(&self, input: UserAddress, inout: UserAddress, length: u64) {
+        if self.is_dense() {
+            return self.apply(input, inout, length);
+        }
+        let layout = self.basic.layout();
+        let count = length / layout.size();
+        let bytes = count * u64::from(self.operand.extent());
+        let (left, right) = (Scratch::new(bytes as usize), Scratch::new(bytes as usize));
+        layout.unpack(count, left.address(), 0, input, length);
+        layout.unpack(count, right.address(), 0, inout, length);
+        self.apply(left.address(), right.address(), bytes);
+        layout.pack(count, right.address(), 0, inout, length);
+    }
+}
+
+impl Window {
+    fn update_of(&self, target: &Target, rank: i32) -> Result<Update<'_>> {
+        match target.member {
+            Some(member) => Ok(self.segment.update(member)),
+            None => Err(self.unreachable(rank)),
+        }
+    }
+
+    /// MPI_Accumulate; with a `result` also MPI_Get_accumulate, which tells what was there before.
+    pub fn accumulate(
+        &self,
+        process: &Process,
+        origin: &Buffer<'_>,
+        result: Option<&Buffer<'_>>,
+        place: &Place<'_>,
+        op: &Op,
+    ) -> Result<()> {
+        let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        let combination = Combination::new(op, place.datatype)?;
+        let spot = self.spot(target, place)?;
+        let length = place.size();
+        // The origin is not looked at by an operation that changes nothing.
+        let reads = combination.operator != Operator::Nothing;
+        if reads {
+            require_room("target", length, "origin", origin.size())?;
+            require_room("origin", origin.size(), "target", length)?;
+        }
+        if let Some(result) = result {
+            require_room("target", length, "result", result.size())?;
+        }
+        if length == 0 {
+            return Ok(());
+        }
+        let data;
+        let input = match origin.contiguous() {
+            _ if !reads => UserAddress::NULL,
+            Some(address) => address,
+            None => {
+                data = packed(origin);
+                data.address()
+            }
+        };
+        let update = self.update_of(target, place.rank)?;
+        let old = self.update_spot(process, &spot, &combination, input, length, result)?;
+        drop(update);
+        if let (Some(result), Some(old)) = (result, old) {
+            result.datatype.layout().unpack(result.count, result.address, 0, old.address(), length);
+        }
+        Ok(())
+    }
+
+    /// One update, under the lock. The old data, if it is asked for and did not go to its place at once.
+    fn update_spot(
+        &self,
+        process: &Process,
+        spot: &Spot<'_>,
+        combination: &Combination<'_>,
+        input: UserAddress,
+        length: u64,
+        result: Option<&Buffer<'_>>,
+    ) -> Result<Option<Scratch>> {
+        // What was there.
+        let mut old = None;
+        if let Some(result) = result {
+            match result.contiguous() {
+                Some(address) => spot.read(process, address, length)?,
+                None => {
+                    let data = Scratch::new(length as usize);
+                    spot.read(process, data.address(), length)?;
+                    old = Some(data);
+                }
+            }
+        }
+        match (combination.operator, spot.contiguous()) {
+            (Operator::Nothing, _) => {}
+            (Operator::Replace, _) => spot.write(process, input, length)?,
+            (_, Some(address)) if spot.direct && combination.is_dense() => {
+                combination.apply(input, address, length);
+            }
+            _ => {
+                let data = Scratch::new(length as usize);
+                spot.read(process, data.address(), length)?;
+                combination.apply_packed(input, data.address(), length);
+                spot.write(process, data.address(), length)?;
+            }
+        }
+        Ok(old)
+    }
+
+    /// MPI_Fetch_and_op.
+    pub fn fetch_and_op(
+        &self,
+        process: &Process,
+        origin: UserAddress,
+        result: UserAddress,
+        place: &Place<'_>,
+        op: &Op,
+    ) -> Result<()> {
+        require_predefined(place.datatype)?;
+        let origin = Buffer::new(origin, 1, place.datatype);
+        let result = Buffer::new(result, 1, place.datatype);
+        self.accumulate(process, &origin, Some(&result), place, op)
+    }
+
+    /// MPI_Compare_and_swap.
+    pub fn compare_and_swap(
+        &self,
+        process: &Process,
+        origin: UserAddress,
+        compare: UserAddress,
+        result: UserAddress,
+        place: &Place<'_>,
+    ) -> Result<()> {
+        let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        require_comparable(place.datatype)?;
+        let spot = self.spot(target, place)?;
+        let length = place.size();
+        let (mut old, mut expected) = ([0; 16], [0; 16]);
+        let bytes = length as usize;
+        compare.read(&mut expected[..bytes]);
+        let update = self.update_of(target, place.rank)?;
+        let seen = Scratch::new(bytes);
+        spot.read(process, seen.address(), length)?;
+        seen.address().read(&mut old[..bytes]);
+        if old == expected {
+            spot.write(process, origin, length)?;
+        }
+        drop(update);
+        result.write(&old[..bytes]);
+        Ok(())
+    }
+}
+
+fn require_predefined(datatype: &Datatype) -> Result<()> {
+    if datatype.operand().is_some() {
+        return Ok(());
+    }
+    Err(Error::new(
+        MPI_ERR_TYPE,
+        format!(
+            "the datatype {} is not predefined; MPI_Fetch_and_op takes predefined ones, MPI_Get_accumulate others too",
+            datatype.description()
+        ),
+    ))
+}
+
+/// MPI_Compare_and_swap is for integers, logicals and bytes.
+fn require_comparable(datatype: &Datatype) -> Result<()> {
+    use parnass_datatype::Family;
+    match datatype.operand() {
+        Some(Operand::One(element))
+            if matches!(element.family(), Family::Integer | Family::Logical | Family::Byte) =>
+        {
+            Ok(())
+        }
+        _ => Err(Error::new(
+            MPI_ERR_TYPE,
+            format!(
+                "the datatype {} cannot be compared and swapped; use one of integers, logicals or bytes",
+                datatype.description()
+            ),
+        )),
+    }
+}
+
+impl Datatype {
+    /// The one predefined datatype that all of it is made of; none if there are several, or no data.
+    pub fn basic(self: &Arc<Self>) -> Option<&Arc<Datatype>> {
+        if self.operand().is_some() {
+            return Some(self);
+        }
+        let mut found: Option<&Arc<Datatype>> = None;
+        let mut left: Vec<&Arc<Datatype>> = self.recipe().datatypes.iter().collect();
+        while let Some(datatype) = left.pop() {
+            match (datatype.operand(), found) {
+                (Some(operand), Some(other)) if other.operand() != Some(operand) => return None,
+                (Some(_), _) => found = Some(datatype),
+                (None, _) => left.extend(&datatype.recipe().datatypes),
+            }
+        }
+        found
+    }
+}
