@@ -308,6 +308,14 @@ impl Interface {
         self.core.search(operation, entry)
     }
 
+    /// A number that is another one whenever a message that nobody expects has been taken in since, by whomever; also
+    /// when something was appended. Who searches takes it before, and watches it while it waits: such a message
+    /// comes without an event, and whoever takes it in for this process finds nobody asleep to wake.
+    #[inline]
+    pub fn arrivals(&self) -> u64 {
+        self.core.own().control.order.get()
+    }
+
     /// Receives a message that a search took. As `append`: complete at once, or an event comes.
     ///
     /// # Panics

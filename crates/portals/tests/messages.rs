@@ -285,6 +285,26 @@ fn a_waiting_sender_drives_the_target() {
     }
 }
 
+/// A message that nobody expects is taken in by its sender, while the target does nothing: no event tells of it, but who
+/// searched before and watches the arrivals sees it.
+#[test]
+fn what_a_sender_takes_in_for_the_target_can_be_watched() {
+    let nics = interfaces(2);
+    let source = pattern(100, 5);
+    let sought = entry(Some(0), 9, 0, &source, 0);
+    let before = nics[1].arrivals();
+    assert!(nics[1].search(SearchOperation::Look, &sought).is_none());
+    assert_eq!(nics[1].arrivals(), before);
+    nics[0].put(&put(1, 9, &source, 100, Protocol::Direct, Ack::None)).unwrap();
+    while nics[1].arrivals() == before {
+        let ticket = nics[0].ticket();
+        nics[0].progress(&mut |event| panic!("nothing is received: {event:?}"));
+        let soon = std::time::Instant::now() + std::time::Duration::from_millis(1);
+        nics[0].wait(ticket, None, Some(soon), Company::None);
+    }
+    assert!(nics[1].search(SearchOperation::Look, &sought).is_some());
+}
+
 /// Nobody calls the interface after the start: the helper threads do it all.
 #[test]
 fn helpers_move_long_messages_while_both_sides_compute() {

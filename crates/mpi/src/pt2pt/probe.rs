@@ -99,7 +99,13 @@ impl Process {
 
     fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Event {
         self.probers.fetch_add(1, Ordering::Relaxed);
-        let event = self.wait_until(criteria.source, || self.search(operation, criteria));
+        let event = loop {
+            let before = self.nic().arrivals();
+            if let Some(event) = self.search(operation, criteria) {
+                break event;
+            }
+            self.wait_watching(criteria.source, &|| self.nic().arrivals() != before);
+        };
         self.probers.fetch_sub(1, Ordering::Relaxed);
         event
     }
