@@ -28,8 +28,14 @@ pub(crate) fn can(problem: &Problem<'_>) -> bool {
         // Where nobody is woken before all have posted, many rounds are slow. And what goes out must not be overwritten before.
         Operation::Alltoall if problem.oversubscribed => bytes * size <= board,
         Operation::Alltoall => size == 2 || !problem.in_place || bytes * size <= board,
+        Operation::Allgatherv if problem.oversubscribed => longest_block(problem) <= LEAST_PIECE.min(board),
         _ => true,
     }
+}
+
+/// Bytes of the longest block of an allgather whose blocks differ.
+pub(crate) fn longest_block(problem: &Problem<'_>) -> u64 {
+    (0..problem.size).map(|index| problem.recv_block_bytes(index)).max().unwrap_or(0)
 }
 
 /// Writes a schedule on a board.
@@ -71,6 +77,11 @@ impl<'p> Rounds<'p> {
     /// One process posts in this round: this one.
     pub(crate) fn post_alone(&mut self, round: u32, data: Slice) {
         self.builder.board(Step::Post { round, data, wake: Wake::all() });
+    }
+
+    /// As [`Rounds::post_alone`]; what is posted is for `rank` alone.
+    pub(crate) fn post_alone_to(&mut self, round: u32, data: Slice, rank: u32) {
+        self.builder.board(Step::Post { round, data, wake: Wake::one(rank, false) });
     }
 
     /// Begins to take what all have posted.

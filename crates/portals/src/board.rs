@@ -21,6 +21,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rounds a member may be ahead of the slowest.
 pub const DEPTH: u64 = 8;
+/// A member that has only read says so in every so manieth round. What it has read and not told is less than what
+/// others may be ahead by, and they post one round ahead: so nobody waits for room before it takes part in
+/// what comes next.
+const TELL_EVERY: u64 = 4;
+const _: () = assert!(TELL_EVERY - 1 <= DEPTH - 2);
 const PLACES: usize = DEPTH as usize;
 const LINE: usize = 64;
 
@@ -167,6 +172,7 @@ pub struct Board {
     /// Where the next data goes in the ring of this member, and up to where memory stands behind it.
     cursor: AtomicU64,
     reserved: AtomicU64,
+    rings_for_certain: bool,
 }
 
 impl std::fmt::Debug for Board {
@@ -192,6 +198,7 @@ impl Board {
         let window = core.transport.board_memory(leader)?.window(start, places.end);
         Some(Board {
             core: Arc::clone(core),
+            rings_for_certain: core.transport.rings_lightly(),
             head: window.record(0),
             marks: window.table(HEAD_BYTES, members.len()),
             notes: window.table(places.notes, members.len() * PLACES),
@@ -335,6 +342,17 @@ impl Board {
         self.marks[self.me].set(round);
     }
 
+    /// As [`Board::done`], now or with one of the next rounds; whether now.
+    #[inline]
+    pub fn done_in_time(&self, round: u64) -> bool {
+        let mark = &self.marks[self.me];
+        let now = round / TELL_EVERY != mark.get() / TELL_EVERY;
+        if now {
+            mark.set(round);
+        }
+        now
+    }
+
     /// Orders what this member has written before whether others sleep; to be called before it waits or leaves, if it has
     /// posted or was done since. Then rings those that sleep for want of room.
     #[inline]
@@ -357,10 +375,26 @@ impl Board {
         }
     }
 
-    /// Wakes a member if it sleeps; may miss one that falls asleep at this moment, unless it follows [`Board::settle`].
+    /// Wakes a member if it sleeps. Unless [`Board::rings_for_certain`], it may miss one that falls asleep at this moment, and
+    /// must be repeated after [`Board::settle`].
     #[inline]
     pub fn ring(&self, member: u32) {
-        self.core.transport.ring_unfenced(self.members[member as usize].0);
+        self.ring_process(self.members[member as usize]);
+    }
+
+    #[inline(always)]
+    fn ring_process(&self, process: ProcessId) {
+        if self.rings_for_certain {
+            self.core.transport.ring(process.0);
+        } else {
+            self.core.transport.ring_unfenced(process.0);
+        }
+    }
+
+    /// Whether whoever sleeps is found by the first ring.
+    #[inline]
+    pub fn rings_for_certain(&self) -> bool {
+        self.rings_for_certain
     }
 
     /// As [`Board::ring`] for all other members, from the one behind this on.
@@ -368,7 +402,7 @@ impl Board {
     pub fn ring_all(&self) {
         let (before, after) = self.members.split_at(self.me);
         for member in after[1..].iter().chain(before) {
-            self.core.transport.ring_unfenced(member.0);
+            self.ring_process(*member);
         }
     }
 

@@ -341,6 +341,11 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
     }
 
     #[inline]
+    fn rings_lightly(&self) -> bool {
+        self.near.rings_lightly()
+    }
+
+    #[inline]
     fn ring_unfenced(&self, target: u32) {
         if !self.is_far(target) {
             self.near.ring_unfenced(self.place(target));

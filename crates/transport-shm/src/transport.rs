@@ -494,6 +494,11 @@ impl Transport for SharedMemory {
     }
 
     #[inline]
+    fn rings_lightly(&self) -> bool {
+        self.rings_lightly
+    }
+
+    #[inline]
     fn ring_unfenced(&self, target: u32) {
         self.peer(target).station.bell.ring_unfenced();
     }

@@ -183,6 +183,11 @@ pub trait Transport: Send + Sync {
     /// Wakes whoever sleeps in `target`; cheap when nobody does.
     fn ring(&self, target: u32);
 
+    /// Whether [`Transport::ring`] costs no fence, because who sleeps makes one on behalf of those who ring.
+    fn rings_lightly(&self) -> bool {
+        false
+    }
+
     /// As [`Transport::ring`], but may miss a target that falls asleep at this moment: for a ring that is repeated after a
     /// fence, or that follows one.
     fn ring_unfenced(&self, target: u32);

@@ -2,12 +2,12 @@
 //! Cost: `m / piece` rounds on the board, one copy in and `n - 1` out per process.
 
 use crate::algorithm::{Algorithm, Groups, Needs};
-use crate::board::{Pieces, Rounds};
+use crate::board::{Pieces, Rounds, longest_block};
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Schedule, Slice};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
-    operations: &[Operation::Allgather],
+    operations: &[Operation::Allgather, Operation::Allgatherv],
     name: "board",
     cost: "m / piece rounds on the board, one copy in and n - 1 out",
     groups: Groups::One,
@@ -16,22 +16,27 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(problem: &Problem<'_>) -> Schedule {
-    let pieces = Pieces::of_bytes(problem, problem.bytes());
+    // Blocks that differ are cut alike: who has a shorter one posts nothing in the last rounds.
+    let pieces = Pieces::of_bytes(problem, longest_block(problem));
+    let slice = |span, bytes: u64, round| {
+        let (skip, length) = pieces.get(round);
+        Slice { span, skip: skip.min(bytes), length: length.min(bytes.saturating_sub(skip)) }
+    };
     let (rank, size) = (problem.rank, problem.size);
+    let own = if problem.in_place { problem.recv_block_bytes(rank) } else { problem.shape.send.bytes() };
     Rounds::new(problem).run(
         pieces.count(),
         |rounds, round| {
-            let (skip, length) = pieces.get(round);
-            rounds.post(round, Slice { span: problem.contribution(), skip, length });
+            rounds.post(round, slice(problem.contribution(), own, round));
         },
         |rounds, round| {
             if round == 0 {
                 rounds.builder.copy(problem.contribution(), problem.recv_block(rank));
             }
-            let (skip, length) = pieces.get(round);
             rounds.gather(round);
             for from in (1..size).map(|distance| (rank + distance) % size) {
-                rounds.take(round, from, length, 0, Slice { span: problem.recv_block(from), skip, length });
+                let data = slice(problem.recv_block(from), problem.recv_block_bytes(from), round);
+                rounds.take(round, from, data.length, 0, data);
             }
         },
     )

@@ -55,6 +55,9 @@ impl Place {
                 Owed::All
             }
         };
+        if board.rings_for_certain() {
+            return;
+        }
         self.owed = if self.owed == Owed::Nobody || self.owed == now { now } else { Owed::All };
     }
 
@@ -69,18 +72,12 @@ impl Place {
         }
     }
 
-    /// Waits for something that peers do on the board.
+    /// Looks for something that peers do on the board, as long as that is worth it; whether it has happened.
     #[inline]
-    fn wait(
-        &mut self,
-        process: &Process,
-        board: &Board,
-        awaited: Option<ProcessId>,
-        ready: &dyn Fn() -> bool,
-    ) {
+    fn look(process: &Process, ready: &dyn Fn() -> bool) -> bool {
         for turn in 0..process.nic().spins().min(SOON_SPINS) {
             if ready() {
-                return;
+                return true;
             }
             if turn % NIC_EVERY == 0 && process.nic().has_work() {
                 break;
@@ -90,15 +87,34 @@ impl Place {
                 std::hint::spin_loop();
             }
         }
-        self.settle(board);
-        process.wait_watching(awaited, ready);
+        false
+    }
+
+    /// Waits for something that peers do on the board.
+    #[inline]
+    fn wait(
+        &mut self,
+        process: &Process,
+        board: &Board,
+        awaited: Option<ProcessId>,
+        ready: &dyn Fn() -> bool,
+    ) {
+        if !Place::look(process, ready) {
+            self.settle(board);
+            process.wait_watching(awaited, ready);
+        }
     }
 
     #[cold]
     fn wait_for_room(&mut self, process: &Process, board: &Board, round: u64) {
-        board.block(true);
-        self.wait(process, board, None, &|| board.has_room(round));
-        board.block(false);
+        let ready = || board.has_room(round);
+        // To announce a sleeper costs all the others a cache line each time that they leave.
+        if !Place::look(process, &ready) {
+            board.block(true);
+            self.settle(board);
+            process.wait_watching(None, &ready);
+            board.block(false);
+        }
     }
 
     /// Waits for what a member posts in a round; an error if that is not of the expected length.
@@ -224,8 +240,13 @@ impl Execution {
     #[inline]
     pub(super) fn leave(&mut self, parts: &Parts<'_>) {
         if let (Some(board), rounds @ 1..) = (parts.board, self.rounds()) {
-            board.done(self.place.round(rounds - 1));
-            self.place.settle(board);
+            let last = self.place.round(rounds - 1);
+            if self.place.owed != Owed::Nobody {
+                board.done(last);
+                self.place.settle(board);
+            } else if board.done_in_time(last) {
+                self.place.settle(board);
+            }
         }
     }
 }
