@@ -7,9 +7,9 @@
 //! All functions of this module ask the same of their caller: every byte that the program reaches from `memory`,
 //! and `length` bytes from `stream`, are valid for the copy, and the two do not overlap.
 
-use crate::program::{Program, Shape};
+use crate::program::{Program, Run, Shape};
 use parnass_base::copy::copy;
-use std::ptr::with_exposed_provenance_mut;
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 /// Iterations of a loop that are copied column by column at once; their bytes stay in the first-level cache.
 const TILE: u64 = 32;
@@ -20,6 +20,10 @@ const TRANSPOSITION_BLOCK: u64 = 1024;
 const SHORT_RUN: u64 = 64;
 /// Longest run that is moved without a call.
 const LONG_RUN: usize = 4096;
+
+/// Bytes between what is moved and what is fetched meanwhile, where several runs follow: what another core's cache or memory
+/// takes to deliver at full speed.
+const AHEAD: u64 = 2048;
 
 /// Moves one value of type `T`; both sides may be unaligned.
 #[inline(always)]
@@ -150,9 +154,10 @@ unsafe fn move_strided<const PACK: bool>(
     // SAFETY: as the module asks.
     unsafe {
         by_length!(length, T => move_column::<PACK, T>(memory, memory_stride, stream, stream_stride, count), {
+            let ahead = memory_stride.wrapping_mul((AHEAD / length).max(1) as i64) as isize;
             for index in 0..count {
                 let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
-                let next = memory.wrapping_add_signed(memory_stride as isize);
+                let next = memory.wrapping_add_signed(ahead);
                 move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize, next);
             }
         });
@@ -182,6 +187,63 @@ unsafe fn move_blocks<const PACK: bool>(memory: usize, offsets: &[i64], stream: 
     }
 }
 
+/// Moves whole runs, the last of which ends at `end` of the packed stream; `stream` is where the first one begins.
+unsafe fn move_runs<const PACK: bool>(memory: usize, runs: &[Run], end: u64, stream: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") {
+        // SAFETY: the processor has these instructions; the rest is as the module asks.
+        return unsafe { move_runs_by_masks::<PACK>(memory, runs, end, stream) };
+    }
+    for_each_run(memory, runs, end, stream, |memory, stream, length, next| {
+        // SAFETY: as the module asks.
+        unsafe { move_run::<PACK>(memory, stream, length, next) };
+    });
+}
+
+/// Calls `visit` with each run's places in memory and in the stream, its length, and where the next one is in memory.
+#[inline(always)]
+fn for_each_run(
+    memory: usize,
+    runs: &[Run],
+    end: u64,
+    stream: usize,
+    visit: impl Fn(usize, usize, u64, usize),
+) {
+    let Some(base) = runs.first().map(|run| run.start) else { return };
+    let ends = runs[1..].iter().copied().chain([Run { offset: runs[runs.len() - 1].offset, start: end }]);
+    for (run, next) in runs.iter().zip(ends) {
+        visit(
+            memory.wrapping_add_signed(run.offset as isize),
+            stream + (run.start - base) as usize,
+            next.start - run.start,
+            memory.wrapping_add_signed(next.offset as isize),
+        );
+    }
+}
+
+/// As [`move_runs`]. Short runs of changing lengths are moved by one load and one store under a mask: the processor could
+/// not guess where to go for each length.
+///
+/// # Safety
+/// As for the module, and the processor has AVX-512BW and BMI2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,bmi2")]
+unsafe fn move_runs_by_masks<const PACK: bool>(memory: usize, runs: &[Run], end: u64, stream: usize) {
+    use std::arch::x86_64::{_bzhi_u64, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8};
+    for_each_run(memory, runs, end, stream, |memory, stream, length, next| {
+        // SAFETY: as the module asks; what the mask leaves out is neither read nor written.
+        unsafe {
+            if length > 64 {
+                return move_bytes::<PACK>(memory, stream, length as usize, next);
+            }
+            let (from, to) = if PACK { (memory, stream) } else { (stream, memory) };
+            let mask = _bzhi_u64(u64::MAX, length as u32);
+            let bytes = _mm512_maskz_loadu_epi8(mask, with_exposed_provenance(from));
+            _mm512_mask_storeu_epi8(with_exposed_provenance_mut(to), mask, bytes);
+        }
+    });
+}
+
 /// Executes the whole program.
 pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, stream: usize) {
     let memory = memory.wrapping_add_signed(program.first as isize);
@@ -194,19 +256,7 @@ pub(crate) unsafe fn full<const PACK: bool>(program: &Program, memory: usize, st
                 move_strided::<PACK>(memory, *stride, stream, *length, *count, *length);
             }
             Shape::Blocks { length, offsets } => move_blocks::<PACK>(memory, offsets, stream, *length),
-            Shape::Runs(runs) => {
-                for index in 0..runs.len() {
-                    let length = Program::run_length(runs, index, program.size);
-                    let run = runs[index];
-                    let next = runs.get(index + 1).map_or(run.offset, |next| next.offset);
-                    move_run::<PACK>(
-                        memory.wrapping_add_signed(run.offset as isize),
-                        stream + run.start as usize,
-                        length,
-                        memory.wrapping_add_signed(next as isize),
-                    );
-                }
-            }
+            Shape::Runs(runs) => move_runs::<PACK>(memory, runs, program.size, stream),
             Shape::Loop { count, stride, body } => full_loop::<PACK>(body, *count, *stride, memory, stream),
             Shape::Sequence(parts) => {
                 for part in parts.iter() {
@@ -434,16 +484,28 @@ pub(crate) unsafe fn window<const PACK: bool>(
                 }
             }
             Shape::Runs(runs) => {
-                let mut index = runs.partition_point(|run| run.start <= skip) - 1;
-                let (mut skip, mut left, mut stream) = (skip - runs[index].start, length, stream);
-                while left > 0 {
-                    let now = left.min(Program::run_length(runs, index, program.size) - skip);
-                    let next = runs.get(index + 1).map_or(0, |next| next.offset);
-                    let next = memory.wrapping_add_signed(next as isize);
-                    let memory =
-                        memory.wrapping_add_signed(runs[index].offset as isize).wrapping_add(skip as usize);
-                    move_run::<PACK>(memory, stream, now, next);
-                    (skip, left, stream, index) = (0, left - now, stream + now as usize, index + 1);
+                // Part of a run, whole runs, part of a run.
+                let end = skip + length;
+                let at = |index: usize| memory.wrapping_add_signed(runs[index].offset as isize);
+                let mut first = runs.partition_point(|run| run.start <= skip) - 1;
+                let inside = skip - runs[first].start;
+                let mut stream = stream;
+                if inside > 0 {
+                    let now = length.min(Program::run_length(runs, first, program.size) - inside);
+                    move_last::<PACK>(at(first).wrapping_add(inside as usize), stream, now as usize);
+                    stream += now as usize;
+                    first += 1;
+                }
+                let last = runs.partition_point(|run| run.start < end) - 1;
+                if first > last {
+                    return;
+                }
+                let is_whole = runs[last].start + Program::run_length(runs, last, program.size) == end;
+                let (whole, stop) = if is_whole { (last + 1, end) } else { (last, runs[last].start) };
+                move_runs::<PACK>(memory, &runs[first..whole], stop, stream);
+                if !is_whole {
+                    let stream = stream + (stop - runs[first].start) as usize;
+                    move_last::<PACK>(at(last), stream, (end - stop) as usize);
                 }
             }
             Shape::Sequence(parts) => {
