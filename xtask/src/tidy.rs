@@ -19,6 +19,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("parnass-tunables", &[]),
     ("parnass-datatype", &["parnass-base"]),
     ("parnass-collectives", &[]),
+    ("parnass-io", &["parnass-datatype"]),
     ("parnass-transport", &["parnass-base"]),
     ("parnass-transport-shm", &["parnass-base", "parnass-transport", "parnass-portals"]),
     ("parnass-transport-tcp", &["parnass-base", "parnass-transport"]),
@@ -27,7 +28,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("parnass-bootstrap", &["parnass-base"]),
     (
         "parnass-mpi",
-        &["parnass-base", "parnass-datatype", "parnass-collectives", "parnass-portals", "parnass-bootstrap"],
+        &[
+            "parnass-base",
+            "parnass-datatype",
+            "parnass-collectives",
+            "parnass-portals",
+            "parnass-bootstrap",
+            "parnass-io",
+        ],
     ),
     (
         "parnass-abi",

@@ -23,8 +23,8 @@ pub struct Call {
 enum RaiseOn {
     /// To the error handler of this communicator, unless an argument names one (see [`Call::raise_on`]).
     Communicator(Arc<Communicator>),
-    /// To this error handler, with this handle, of such an object (see [`Call::raise_with`]).
-    Handler(Errhandler, usize, &'static str),
+    /// To this error handler, with the handle and the description of what holds it (see [`Call::raise_with`]).
+    Handler(Errhandler, usize, String),
 }
 
 impl Call {
@@ -73,15 +73,15 @@ impl Call {
         self.raise_on.set(Some(Box::new(RaiseOn::Communicator(communicator.clone()))));
     }
 
-    /// Lets an error of this call go to the error handler of a session with this handle.
-    pub fn raise_with(&self, errhandler: Errhandler, handle: usize) {
-        self.raise_on.set(Some(Box::new(RaiseOn::Handler(errhandler, handle, "the session"))));
+    /// Lets an error of this call go to the error handler of a session or file with this handle, which messages describe so.
+    pub fn raise_with(&self, errhandler: Errhandler, handle: usize, holder: &str) {
+        self.raise_on.set(Some(Box::new(RaiseOn::Handler(errhandler, handle, holder.to_owned()))));
     }
 
     /// Lets an error of this call go to the error handler of a window with this handle. (A window among the arguments that is
     /// not freed needs no such call.)
     pub fn raise_with_window(&self, window: &Window, handle: usize) {
-        self.raise_on.set(Some(Box::new(RaiseOn::Handler(window.errhandler(), handle, "the window"))));
+        self.raise_with(window.errhandler(), handle, "the window");
     }
 
     /// The error of a procedure that has no body yet.
@@ -127,6 +127,19 @@ impl Call {
         self.raise(None, error)
     }
 
+    /// Hands an error over to the error handler of the file with this handle; to that of MPI_FILE_NULL if it is none.
+    #[cold]
+    pub fn fail_on_file(self, file: usize, error: Error) -> c_int {
+        let earlier = self.raise_on.take();
+        if earlier.is_some() {
+            self.raise_on.set(earlier);
+        } else {
+            let (errhandler, handle, holder) = crate::calls::error::of_file(file);
+            self.raise_with(errhandler, handle, &holder);
+        }
+        self.raise(None, error)
+    }
+
     fn raise(&self, argument: Option<Arc<Communicator>>, error: Error) -> c_int {
         let code = error.class();
         let text = self.describe(&error);
@@ -137,7 +150,7 @@ impl Call {
             None => (argument, None),
         };
         let (errhandler, handle, holder) = match (errhandler, self.running) {
-            (Some((errhandler, handle, holder)), _) => (errhandler, handle, holder.to_owned()),
+            (Some(given), _) => given,
             (None, Some(running)) => {
                 // Errors that belong to no object go to MPI_COMM_SELF's handler (MPI 5.0, section 9.3).
                 let communicator =
@@ -157,6 +170,9 @@ impl Call {
                 let setter = match holder.as_str() {
                     "the session" => "MPI_Session_init",
                     "the window" => "MPI_Win_set_errhandler",
+                    file if file == "MPI_FILE_NULL" || file.starts_with("the file ") => {
+                        "MPI_File_set_errhandler"
+                    }
                     _ => "MPI_Comm_set_errhandler",
                 };
                 running.process.abort(

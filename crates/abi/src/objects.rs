@@ -7,13 +7,12 @@ use parnass_mpi::op::PredefinedOps;
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
-pub use parnass_mpi::{Communicator, Datatype, Errhandler, Group, Op, Process, Request, Session, Window};
+pub use parnass_mpi::{
+    Communicator, Datatype, Errhandler, File, Group, Op, Process, Request, Session, Window,
+};
 
 /// An info object: MPI lets several threads change one.
 pub type Info = Mutex<parnass_mpi::Info>;
-
-/// A file. None can be opened yet: its handles are never live.
-pub struct File;
 
 macro_rules! class {
     ($type:ty, $tag:literal, $null:ident, $predefined:literal, $error:ident, $noun:literal, named = $named:literal $(, { $($more:tt)* })?$(,)?) => {

@@ -1,6 +1,6 @@
 //! The ground that every other room stands on: opaque user addresses, mapped memory, records, the mailbox lane,
-//! the lock and the doorbell that processes share, the atomics facade, the futex, and sockets that read and write user
-//! memory. Nothing here knows messages.
+//! the lock and the doorbell that processes share, the atomics facade, the futex, and sockets and files that
+//! are read and written from user memory. Nothing here knows messages.
 
 pub mod access;
 mod address;
@@ -8,6 +8,7 @@ pub mod atomics;
 pub mod barrier;
 pub mod copy;
 pub mod doorbell;
+pub mod file;
 pub mod futex;
 pub mod inherited;
 pub mod lane;

@@ -173,6 +173,33 @@ impl Signature {
         (rounds * self.elements + elements, rest)
     }
 
+    /// As [`Signature::elements_in`], for bytes in `external32` form.
+    pub fn external_elements_in(&self, bytes: u64) -> (u64, u64) {
+        if self.external_bytes == 0 {
+            return (0, bytes);
+        }
+        let rounds = bytes / self.external_bytes;
+        let (mut elements, mut left) = (rounds * self.elements, bytes % self.external_bytes);
+        match &self.shape {
+            Shape::Empty | Shape::Element(_) => {}
+            Shape::Repeat(_, unit) => {
+                let (inside, rest) = unit.external_elements_in(left);
+                (elements, left) = (elements + inside, rest);
+            }
+            Shape::Sequence(items) => {
+                for item in items.iter() {
+                    if left < item.external_bytes {
+                        let (inside, rest) = item.external_elements_in(left);
+                        return (elements + inside, rest);
+                    }
+                    elements += item.elements;
+                    left -= item.external_bytes;
+                }
+            }
+        }
+        (elements, left)
+    }
+
     /// As [`Signature::elements_in`], for `bytes` less than the whole.
     fn prefix(&self, bytes: u64) -> (u64, u64) {
         match &self.shape {
@@ -307,6 +334,12 @@ mod tests {
         assert_eq!(pair.elements_in(4), (1, 0));
         assert_eq!(pair.elements_in(12), (2, 0));
         assert_eq!(pair.elements_in(12 * 7 + 5), (15, 1));
+        let long = Signature::sequence([Signature::element(Element::Long), pair.clone()]);
+        assert_eq!((long.bytes(), long.external_bytes()), (20, 16));
+        assert_eq!(long.repeated(3).external_elements_in(0), (0, 0));
+        assert_eq!(long.repeated(3).external_elements_in(4), (1, 0));
+        assert_eq!(long.repeated(3).external_elements_in(17), (3, 1));
+        assert_eq!(long.repeated(3).external_elements_in(16 + 8 + 3), (5, 3));
         for elements in 0..20 {
             assert_eq!(pair.elements_in(pair.bytes_of(elements).unwrap()), (elements, 0));
         }

@@ -109,6 +109,7 @@ pub struct Process {
     pub(crate) described: Arc<DescribedBuffers>,
     pub(crate) buffers: Buffers,
     pub(crate) pace: crate::coll::Pace,
+    pub(crate) files: crate::io::Files,
     /// Requests that the user has freed before they were complete.
     orphans: Mutex<Vec<Arc<Request>>>,
     any_orphans: AtomicBool,
@@ -152,6 +153,7 @@ impl Process {
             described,
             buffers: Buffers::default(),
             pace: crate::coll::Pace::default(),
+            files: crate::io::Files::default(),
             orphans: Mutex::new(Vec::new()),
             any_orphans: AtomicBool::new(false),
             thread_level: AtomicI32::new(0),

@@ -202,6 +202,13 @@ impl Process {
         }
     }
 
+    /// Has an activity advanced by the next thread that turns the wheel, and wakes those that sleep. For a thread of this
+    /// library that has done what the activity waits for, and turns no wheel itself.
+    pub(crate) fn advance_soon(&self, activity: u32) {
+        self.activities.mark(activity);
+        self.nic().wake();
+    }
+
     #[cold]
     fn advance_ready(&self) {
         while let Some((index, composite)) = self.activities.take_ready() {

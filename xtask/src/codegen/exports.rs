@@ -326,17 +326,22 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
         .params
         .iter()
         .find(|parameter| parameter.c == "MPI_Win" && parameter.form.is_some() && communicator.is_none());
-    let raise = if communicator.is_some() || communicator_place.is_some() {
+    // Errors of files go to the file's handler, and where there is none yet to that of MPI_FILE_NULL (MPI 5.0, section 14.7).
+    let file = file_handler(procedure);
+    let raise = if file.is_some() {
+        "fail_on_file(handler, error)"
+    } else if communicator.is_some() || communicator_place.is_some() {
         "fail_on(handler, error)"
     } else if window.is_some() {
         "fail_on_window(handler, error)"
     } else {
         "fail(error)"
     };
-    if let Some(parameter) = window {
+    if let Some(handler) = file {
+        writeln!(text, "    let handler = {handler};")?;
+    } else if let Some(parameter) = window {
         writeln!(text, "    let handler = {};", parameter.name)?;
-    }
-    if let Some(parameter) = communicator {
+    } else if let Some(parameter) = communicator {
         writeln!(text, "    let handler = {};", parameter.name)?;
     } else if let Some(parameter) = communicator_place {
         writeln!(
@@ -414,6 +419,27 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
         "    match result {{\n        Ok(()) => call.succeed(),\n        Err(error) => call.{raise},\n    }}"
     )?;
     Ok(text)
+}
+
+/// The expression for the file whose error handler hears of errors; none for a procedure that has nothing to do with files.
+fn file_handler(procedure: &Procedure) -> Option<String> {
+    if procedure.body.as_deref().is_some_and(|body| body.starts_with("handle::")) {
+        return None;
+    }
+    for parameter in &procedure.params {
+        match parameter.c.as_str() {
+            "MPI_File" => return Some(parameter.name.clone()),
+            "MPI_File *" if parameter.form.as_deref() == Some("inout-handle") => {
+                return Some(format!(
+                    "if {0}.is_null() {{ 0 }} else {{ unsafe {{ *{0} }} }}",
+                    parameter.name
+                ));
+            }
+            _ => {}
+        }
+    }
+    let opens = ["MPI_File_open", "MPI_File_delete", "MPI_Register_datarep", "MPI_Register_datarep_c"];
+    opens.contains(&procedure.name.as_str()).then(|| "MPI_FILE_NULL".to_owned())
 }
 
 fn callbacks(spec: &Spec) -> Result<String> {

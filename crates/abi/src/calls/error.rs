@@ -139,10 +139,25 @@ pub fn error_string(_call: &Call, errorcode: i32, string: StringOut) -> Result<(
     Ok(())
 }
 
+/// The error handler of a file, that of MPI_FILE_NULL if there is no such file; whose handle it gets, and what messages call the
+/// holder.
+pub(crate) fn of_file(handle: usize) -> (Errhandler, usize, String) {
+    match File::table().find(handle) {
+        Some(file) => (file.errhandler(), handle, file.describe()),
+        None => (FILE_ERRHANDLER.get(), MPI_FILE_NULL, "MPI_FILE_NULL".to_owned()),
+    }
+}
+
+/// A file, or `None` for MPI_FILE_NULL.
+fn file_or_null(file: Handle<File>, name: &str) -> Result<Option<Held<File>>> {
+    if file.is_null() { Ok(None) } else { file.get(name).map(Some) }
+}
+
 /// MPI_File_call_errhandler.
 pub fn file_call_errhandler(_call: &Call, fh: Handle<File>, errorcode: i32) -> Result<()> {
-    check_no_file(fh, "fh")?;
-    run(FILE_ERRHANDLER.get(), MPI_FILE_NULL, errorcode)
+    file_or_null(fh, "fh")?;
+    let (errhandler, handle, _) = of_file(fh.value());
+    run(errhandler, handle, errorcode)
 }
 
 /// MPI_File_create_errhandler.
@@ -154,26 +169,25 @@ pub fn file_create_errhandler(
     create(ErrhandlerKind::File, file_errhandler_fn.required("file_errhandler_fn")?, &errhandler)
 }
 
-/// Files cannot be opened yet, so that MPI_FILE_NULL, which holds the default, is the only one.
-fn check_no_file(file: Handle<File>, name: &str) -> Result<()> {
-    if file.is_null() { Ok(()) } else { file.get(name).map(drop) }
-}
-
 /// MPI_File_get_errhandler.
 pub fn file_get_errhandler(
     _call: &Call,
     file: Handle<File>,
     errhandler: OutHandle<Errhandler>,
 ) -> Result<()> {
-    check_no_file(file, "file")?;
-    errhandler.set(Arc::new(FILE_ERRHANDLER.get()))
+    file_or_null(file, "file")?;
+    errhandler.set(Arc::new(of_file(file.value()).0))
 }
 
 /// MPI_File_set_errhandler.
 pub fn file_set_errhandler(_call: &Call, file: Handle<File>, errhandler: &Arc<Errhandler>) -> Result<()> {
-    check_no_file(file, "file")?;
+    let held = file_or_null(file, "file")?;
     check_kind(errhandler, ErrhandlerKind::File, "file")?;
-    FILE_ERRHANDLER.set(Errhandler::clone(errhandler));
+    let errhandler = Errhandler::clone(errhandler);
+    match held {
+        Some(file) => file.set_errhandler(errhandler),
+        None => FILE_ERRHANDLER.set(errhandler),
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@
 //! listed by `parnass info --missing`): replace it, run `cargo xtask codegen`, done.
 //!
 //! A body returns `parnass_mpi::Result<()>`; the wrapper hands an error to the error handler of the communicator
-//! among the arguments, else of the one given to [`Call::raise_on`](crate::call::Call::raise_on), else of MPI_COMM_SELF.
+//! among the arguments (of the file, for those of files), else of the one given to [`Call::raise_on`](crate::call::Call::raise_on), else of MPI_COMM_SELF.
 //! The message of an error says what was wrong with the value, what was allowed and what to do; call, rank and host are
 //! added.
 //!
@@ -68,6 +68,7 @@ pub mod comm;
 pub mod datatype;
 pub mod environment;
 pub mod error;
+pub mod file;
 pub mod group;
 pub mod info;
 pub mod neighbor;

@@ -31,9 +31,11 @@ impl RequestList for Requests {
     }
 }
 
-/// Lets an error go to the error handler of the request's communicator.
+/// Lets an error go to the error handler of the request's communicator, or of its file.
 fn raise_on(call: &Call, request: &Request) {
-    if let Some(communicator) = request.communicator() {
+    if let Some(communicator) = request.communicator()
+        && !super::file::raise_on(call, communicator)
+    {
         call.raise_on(communicator);
     }
 }

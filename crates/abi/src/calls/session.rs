@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// From here on errors of the call go to the session's error handler.
 fn in_session(call: &Call, session: &Arc<Session>) {
     let handle = Session::table().handle_of(session).unwrap_or(MPI_SESSION_NULL);
-    call.raise_with(session.errhandler(), handle);
+    call.raise_with(session.errhandler(), handle, "the session");
 }
 
 /// MPI_Session_init.
@@ -21,7 +21,7 @@ pub fn session_init(
     errhandler: &Arc<Errhandler>,
     session: OutHandle<Session>,
 ) -> Result<()> {
-    call.raise_with(Errhandler::clone(errhandler), MPI_SESSION_NULL);
+    call.raise_with(Errhandler::clone(errhandler), MPI_SESSION_NULL, "the session");
     super::error::check_kind(errhandler, ErrhandlerKind::Session, "session")?;
     let level = wanted_thread_level(&copy_of(info))?.unwrap_or(ThreadLevel::Single);
     let running = super::process::open_session(call, level)?;

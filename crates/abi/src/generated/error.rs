@@ -226,13 +226,14 @@ pub unsafe extern "C" fn PMPI_Error_string(errorcode: c_int, string: *mut c_char
 }
 
 unsafe extern "C" fn file_call_errhandler(fh: usize, errorcode: c_int) -> c_int {
+    let handler = fh;
     let call = Call::enter("MPI_File_call_errhandler");
     let result = (|| -> Result<()> { unsafe {
         bodies::file_call_errhandler(&call, Handle::new(fh), errorcode)
     } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -267,6 +268,7 @@ pub unsafe extern "C" fn PMPI_File_create_errhandler(file_errhandler_fn: usize, 
 }
 
 unsafe extern "C" fn file_get_errhandler(file: usize, errhandler: *mut usize) -> c_int {
+    let handler = file;
     let call = Call::enter("MPI_File_get_errhandler");
     let result = (|| -> Result<()> { unsafe {
         let errhandler = OutHandle::<Errhandler>::new(errhandler, "errhandler")?;
@@ -274,7 +276,7 @@ unsafe extern "C" fn file_get_errhandler(file: usize, errhandler: *mut usize) ->
     } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -288,6 +290,7 @@ pub unsafe extern "C" fn PMPI_File_get_errhandler(file: usize, errhandler: *mut 
 }
 
 unsafe extern "C" fn file_set_errhandler(file: usize, errhandler: usize) -> c_int {
+    let handler = file;
     let call = Call::enter("MPI_File_set_errhandler");
     let result = (|| -> Result<()> { unsafe {
         let errhandler = handles::get::<Errhandler>(errhandler, "errhandler")?;
@@ -295,7 +298,7 @@ unsafe extern "C" fn file_set_errhandler(file: usize, errhandler: usize) -> c_in
     } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 

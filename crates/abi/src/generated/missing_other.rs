@@ -390,48 +390,6 @@ pub unsafe extern "C" fn PMPI_Publish_name(service_name: *const c_char, info: us
     unsafe { publish_name(service_name, info, port_name) }
 }
 
-unsafe extern "C" fn register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    let _ = (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-    let call = Call::enter("MPI_Register_datarep");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    unsafe { register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    unsafe { register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
-}
-
-unsafe extern "C" fn register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    let _ = (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-    let call = Call::enter("MPI_Register_datarep_c");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    unsafe { register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
-    unsafe { register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
-}
-
 unsafe extern "C" fn unpublish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {
     let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Unpublish_name");

@@ -235,6 +235,16 @@ impl Communicator {
         Ok(made)
     }
 
+    /// A communicator of the same group for the library's own use; its errors end nothing.
+    pub(crate) fn internal(self: &Arc<Self>, process: &Arc<Process>) -> Result<Arc<Communicator>> {
+        self.check_intra()?;
+        let made = Arc::new(self.child(process, self.group.clone(), Role::Internal));
+        made.set_errhandler(crate::Errhandler::Return);
+        let channel = Channel::all(process, self);
+        made.set_context(run(process, self, async move { agree(&channel).await })?);
+        Ok(made)
+    }
+
     fn create_among(
         self: &Arc<Self>,
         process: &Arc<Process>,

@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// A future as an activity.
-struct Steps(Pin<Box<dyn Future<Output = Result<()>> + Send>>);
+struct Steps(Pin<Box<dyn Future<Output = Result<Status>> + Send>>);
 
 impl Activity for Steps {
     fn advance(&mut self, _process: &Process) -> Option<Result<Status>> {
         match self.0.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => Some(result.map(|()| Status::EMPTY)),
+            Poll::Ready(result) => Some(result),
             Poll::Pending => None,
         }
     }
@@ -35,11 +35,20 @@ pub(super) fn start(
     communicator: &Arc<Communicator>,
     steps: impl Future<Output = Result<()>> + Send + 'static,
 ) -> Arc<Request> {
+    start_with_status(process, communicator, async move { steps.await.map(|()| Status::EMPTY) })
+}
+
+/// As [`start`], for steps that tell a status.
+pub(crate) fn start_with_status(
+    process: &Process,
+    communicator: &Arc<Communicator>,
+    steps: impl Future<Output = Result<Status>> + Send + 'static,
+) -> Arc<Request> {
     Request::composite(process, communicator, Box::new(Steps(Box::pin(steps))))
 }
 
 /// Runs `steps` and waits for them.
-pub(super) fn run<T: Send + 'static>(
+pub(crate) fn run<T: Send + 'static>(
     process: &Process,
     communicator: &Arc<Communicator>,
     steps: impl Future<Output = Result<T>> + Send + 'static,
@@ -57,7 +66,7 @@ pub(super) fn run<T: Send + 'static>(
 }
 
 /// A send or receive of the library's own bytes.
-struct Transfer {
+pub(crate) struct Transfer {
     process: Arc<Process>,
     operation: Operation,
     /// `None` once it is over. Memory of a transfer that is dropped before is leaked, since the NIC may still use it.
@@ -95,7 +104,7 @@ fn bytes_of(memory: &Scratch) -> UserBytes {
     }
 }
 
-fn contents(memory: &Scratch) -> Vec<u8> {
+pub(crate) fn contents(memory: &Scratch) -> Vec<u8> {
     let mut bytes = vec![0; memory.len()];
     memory.address().read(&mut bytes);
     bytes
@@ -104,7 +113,7 @@ fn contents(memory: &Scratch) -> Vec<u8> {
 /// Carries the exchanges of one creation: some members of a communicator, and a tag on its collective plane.
 ///
 /// All exchanges over one channel happen in the same order at all members, so they may share the tag.
-pub(super) struct Channel {
+pub(crate) struct Channel {
     process: Arc<Process>,
     carrier: Arc<Communicator>,
     /// Who takes part, all of them peers of the carrier. Ranks in the methods' arguments are ranks in this group.
@@ -115,7 +124,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// Among all members of an intracommunicator. Draws the tag: to be called in the order of the program's calls.
-    pub(super) fn all(process: &Arc<Process>, carrier: &Arc<Communicator>) -> Channel {
+    pub(crate) fn all(process: &Arc<Process>, carrier: &Arc<Communicator>) -> Channel {
         debug_assert!(!carrier.is_inter());
         Channel {
             process: process.clone(),
@@ -147,7 +156,7 @@ impl Channel {
         &self.process
     }
 
-    pub(super) fn rank(&self) -> i32 {
+    pub(crate) fn rank(&self) -> i32 {
         self.rank
     }
 
@@ -155,20 +164,30 @@ impl Channel {
         self.members.process(rank)
     }
 
+    /// How many take part.
+    pub(crate) fn size(&self) -> i32 {
+        self.members.size()
+    }
+
     fn peer(&self, rank: i32) -> i32 {
         self.carrier.rank_of(self.members.process(rank))
     }
 
-    fn send(&self, target: i32, bytes: &[u8]) -> Result<Transfer> {
+    pub(crate) fn send(&self, target: i32, bytes: &[u8]) -> Result<Transfer> {
         let memory = Scratch::new(bytes.len());
         memory.address().write(bytes);
+        self.send_memory(target, memory)
+    }
+
+    /// Sends all of `memory`.
+    pub(crate) fn send_memory(&self, target: i32, memory: Scratch) -> Result<Transfer> {
         let (carrier, target) = (&self.carrier, self.peer(target));
         let operation =
             self.process.start_send_bytes(carrier, Plane::Collective, target, self.tag, bytes_of(&memory))?;
         Ok(Transfer { process: self.process.clone(), operation, memory: Some(memory) })
     }
 
-    fn receive(&self, source: i32, length: usize) -> Result<Transfer> {
+    pub(crate) fn receive(&self, source: i32, length: usize) -> Result<Transfer> {
         let memory = Scratch::new(length);
         let (carrier, source) = (&self.carrier, self.peer(source));
         let operation = self.process.start_receive_bytes(
@@ -191,7 +210,7 @@ impl Channel {
     }
 
     /// Gives everybody the bytes of the member `root`; all know the length. A binomial tree: ceil(log2 size) rounds.
-    pub(super) async fn broadcast(&self, root: i32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub(crate) async fn broadcast(&self, root: i32, bytes: Vec<u8>) -> Result<Vec<u8>> {
         let size = self.members.size();
         let place = (self.rank - root).rem_euclid(size);
         let mut bytes = bytes;
@@ -219,7 +238,7 @@ impl Channel {
 
     /// Gives everybody the bytes of all members, in the order of their ranks; each has as many as `own`.
     /// Bruck's algorithm: ceil(log2 size) rounds.
-    pub(super) async fn allgather(&self, own: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) async fn allgather(&self, own: &[u8]) -> Result<Vec<u8>> {
         let size = self.members.size() as usize;
         let rank = self.rank as usize;
         let mut gathered = own.to_vec();

@@ -2,7 +2,7 @@
 
 mod context;
 mod create;
-mod exchange;
+pub(crate) mod exchange;
 mod inter;
 mod split;
 pub mod topology;

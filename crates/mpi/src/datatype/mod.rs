@@ -4,6 +4,7 @@ mod construct;
 mod pack;
 mod parameterised;
 mod predefined;
+mod rebuild;
 
 pub use construct::{CountForm, DistributedDimension, Order};
 pub use pack::{external_size, pack, pack_external, pack_size, unpack, unpack_external};

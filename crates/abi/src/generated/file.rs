@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, *};
 use crate::call::Call;
+use crate::calls::file as bodies;
 use crate::generated::callbacks;
 use crate::handles;
 use crate::objects::*;
@@ -10,14 +11,15 @@ use parnass_mpi::constants::*;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" fn file_close(fh: *mut usize) -> c_int {
-    let _ = (fh);
+    let handler = if fh.is_null() { 0 } else { unsafe { *fh } };
     let call = Call::enter("MPI_File_close");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = InOutHandle::<File>::new(fh, "fh")?;
+        bodies::file_close(&call, fh)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -31,14 +33,16 @@ pub unsafe extern "C" fn PMPI_File_close(fh: *mut usize) -> c_int {
 }
 
 unsafe extern "C" fn file_delete(filename: *const c_char, info: usize) -> c_int {
-    let _ = (filename, info);
+    let handler = MPI_FILE_NULL;
     let call = Call::enter("MPI_File_delete");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let filename = arguments::string(filename, "filename")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        bodies::file_delete(&call, filename, info.as_deref())
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -52,15 +56,16 @@ pub unsafe extern "C" fn PMPI_File_delete(filename: *const c_char, info: usize) 
 }
 
 unsafe extern "C" fn file_get_amode(fh: usize, amode: *mut c_int) -> c_int {
-    let _ = (fh, amode);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_amode");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let amode = Out::<i32>::new(amode, "amode")?;
+        bodies::file_get_amode(&call, &fh, amode)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -74,15 +79,16 @@ pub unsafe extern "C" fn PMPI_File_get_amode(fh: usize, amode: *mut c_int) -> c_
 }
 
 unsafe extern "C" fn file_get_atomicity(fh: usize, flag: *mut c_int) -> c_int {
-    let _ = (fh, flag);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_atomicity");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let flag = Out::<bool>::new(flag, "flag")?;
+        bodies::file_get_atomicity(&call, &fh, flag)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -96,15 +102,16 @@ pub unsafe extern "C" fn PMPI_File_get_atomicity(fh: usize, flag: *mut c_int) ->
 }
 
 unsafe extern "C" fn file_get_byte_offset(fh: usize, offset: i64, disp: *mut i64) -> c_int {
-    let _ = (fh, offset, disp);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_byte_offset");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let disp = Out::<i64>::new(disp, "disp")?;
+        bodies::file_get_byte_offset(&call, &fh, offset, disp)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -118,15 +125,16 @@ pub unsafe extern "C" fn PMPI_File_get_byte_offset(fh: usize, offset: i64, disp:
 }
 
 unsafe extern "C" fn file_get_group(fh: usize, group: *mut usize) -> c_int {
-    let _ = (fh, group);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_group");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let group = OutHandle::<Group>::new(group, "group")?;
+        bodies::file_get_group(&call, &fh, group)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -140,15 +148,16 @@ pub unsafe extern "C" fn PMPI_File_get_group(fh: usize, group: *mut usize) -> c_
 }
 
 unsafe extern "C" fn file_get_info(fh: usize, info_used: *mut usize) -> c_int {
-    let _ = (fh, info_used);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_info");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let info_used = OutHandle::<Info>::new(info_used, "info_used")?;
+        bodies::file_get_info(&call, &fh, info_used)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -162,15 +171,16 @@ pub unsafe extern "C" fn PMPI_File_get_info(fh: usize, info_used: *mut usize) ->
 }
 
 unsafe extern "C" fn file_get_position(fh: usize, offset: *mut i64) -> c_int {
-    let _ = (fh, offset);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_position");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let offset = Out::<i64>::new(offset, "offset")?;
+        bodies::file_get_position(&call, &fh, offset)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -184,15 +194,16 @@ pub unsafe extern "C" fn PMPI_File_get_position(fh: usize, offset: *mut i64) -> 
 }
 
 unsafe extern "C" fn file_get_position_shared(fh: usize, offset: *mut i64) -> c_int {
-    let _ = (fh, offset);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_position_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let offset = Out::<i64>::new(offset, "offset")?;
+        bodies::file_get_position_shared(&call, &fh, offset)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -206,15 +217,16 @@ pub unsafe extern "C" fn PMPI_File_get_position_shared(fh: usize, offset: *mut i
 }
 
 unsafe extern "C" fn file_get_size(fh: usize, size: *mut i64) -> c_int {
-    let _ = (fh, size);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_size");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let size = Out::<i64>::new(size, "size")?;
+        bodies::file_get_size(&call, &fh, size)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -228,16 +240,17 @@ pub unsafe extern "C" fn PMPI_File_get_size(fh: usize, size: *mut i64) -> c_int 
 }
 
 unsafe extern "C" fn file_get_type_extent(fh: usize, datatype: usize, extent: *mut i64) -> c_int {
-    let _ = (fh, datatype, extent);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_type_extent");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let datatype = handles::get::<Datatype>(datatype, "datatype")?;
+        let extent = Out::<i64>::new(extent, "extent")?;
+        bodies::file_get_type_extent(&call, &fh, &datatype, extent)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -251,16 +264,17 @@ pub unsafe extern "C" fn PMPI_File_get_type_extent(fh: usize, datatype: usize, e
 }
 
 unsafe extern "C" fn file_get_type_extent_c(fh: usize, datatype: usize, extent: *mut i64) -> c_int {
-    let _ = (fh, datatype, extent);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_type_extent_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let datatype = handles::get::<Datatype>(datatype, "datatype")?;
+        let extent = Out::<i64>::new(extent, "extent")?;
+        bodies::file_get_type_extent(&call, &fh, &datatype, extent)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -274,15 +288,19 @@ pub unsafe extern "C" fn PMPI_File_get_type_extent_c(fh: usize, datatype: usize,
 }
 
 unsafe extern "C" fn file_get_view(fh: usize, disp: *mut i64, etype: *mut usize, filetype: *mut usize, datarep: *mut c_char) -> c_int {
-    let _ = (fh, disp, etype, filetype, datarep);
+    let handler = fh;
     let call = Call::enter("MPI_File_get_view");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let disp = Out::<i64>::new(disp, "disp")?;
+        let etype = OutHandle::<Datatype>::new(etype, "etype")?;
+        let filetype = OutHandle::<Datatype>::new(filetype, "filetype")?;
+        let datarep = StringOut::new(datarep, MPI_MAX_DATAREP_STRING as usize, None, "datarep")?;
+        bodies::file_get_view(&call, &fh, disp, etype, filetype, datarep)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -296,16 +314,20 @@ pub unsafe extern "C" fn PMPI_File_get_view(fh: usize, disp: *mut i64, etype: *m
 }
 
 unsafe extern "C" fn file_iread(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -319,16 +341,20 @@ pub unsafe extern "C" fn PMPI_File_iread(fh: usize, buf: *mut c_void, count: c_i
 }
 
 unsafe extern "C" fn file_iread_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -342,16 +368,20 @@ pub unsafe extern "C" fn PMPI_File_iread_c(fh: usize, buf: *mut c_void, count: i
 }
 
 unsafe extern "C" fn file_iread_all(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_all(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -365,16 +395,20 @@ pub unsafe extern "C" fn PMPI_File_iread_all(fh: usize, buf: *mut c_void, count:
 }
 
 unsafe extern "C" fn file_iread_all_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_all(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -388,16 +422,20 @@ pub unsafe extern "C" fn PMPI_File_iread_all_c(fh: usize, buf: *mut c_void, coun
 }
 
 unsafe extern "C" fn file_iread_at(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_at");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_at(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -411,16 +449,20 @@ pub unsafe extern "C" fn PMPI_File_iread_at(fh: usize, offset: i64, buf: *mut c_
 }
 
 unsafe extern "C" fn file_iread_at_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_at_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_at(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -434,16 +476,20 @@ pub unsafe extern "C" fn PMPI_File_iread_at_c(fh: usize, offset: i64, buf: *mut 
 }
 
 unsafe extern "C" fn file_iread_at_all(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_at_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_at_all(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -457,16 +503,20 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all(fh: usize, offset: i64, buf: *mu
 }
 
 unsafe extern "C" fn file_iread_at_all_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_at_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_at_all(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -480,16 +530,20 @@ pub unsafe extern "C" fn PMPI_File_iread_at_all_c(fh: usize, offset: i64, buf: *
 }
 
 unsafe extern "C" fn file_iread_shared(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_shared(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -503,16 +557,20 @@ pub unsafe extern "C" fn PMPI_File_iread_shared(fh: usize, buf: *mut c_void, cou
 }
 
 unsafe extern "C" fn file_iread_shared_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iread_shared_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iread_shared(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -526,16 +584,20 @@ pub unsafe extern "C" fn PMPI_File_iread_shared_c(fh: usize, buf: *mut c_void, c
 }
 
 unsafe extern "C" fn file_iwrite(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -549,16 +611,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite(fh: usize, buf: *const c_void, count: 
 }
 
 unsafe extern "C" fn file_iwrite_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -572,16 +638,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_c(fh: usize, buf: *const c_void, count
 }
 
 unsafe extern "C" fn file_iwrite_all(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_all(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -595,16 +665,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all(fh: usize, buf: *const c_void, cou
 }
 
 unsafe extern "C" fn file_iwrite_all_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_all(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -618,16 +692,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_all_c(fh: usize, buf: *const c_void, c
 }
 
 unsafe extern "C" fn file_iwrite_at(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_at");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_at(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -641,16 +719,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at(fh: usize, offset: i64, buf: *const
 }
 
 unsafe extern "C" fn file_iwrite_at_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_at_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_at(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -664,16 +746,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_c(fh: usize, offset: i64, buf: *con
 }
 
 unsafe extern "C" fn file_iwrite_at_all(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_at_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_at_all(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -687,16 +773,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all(fh: usize, offset: i64, buf: *c
 }
 
 unsafe extern "C" fn file_iwrite_at_all_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_at_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_at_all(&call, &fh, offset, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -710,16 +800,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_at_all_c(fh: usize, offset: i64, buf: 
 }
 
 unsafe extern "C" fn file_iwrite_shared(fh: usize, buf: *const c_void, count: c_int, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_shared(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -733,16 +827,20 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared(fh: usize, buf: *const c_void, 
 }
 
 unsafe extern "C" fn file_iwrite_shared_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, request: *mut usize) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
+    let handler = fh;
     let call = Call::enter("MPI_File_iwrite_shared_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_iwrite_shared(&call, &fh, buf, count, &datatype, request)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -756,16 +854,18 @@ pub unsafe extern "C" fn PMPI_File_iwrite_shared_c(fh: usize, buf: *const c_void
 }
 
 unsafe extern "C" fn file_open(comm: usize, filename: *const c_char, amode: c_int, info: usize, fh: *mut usize) -> c_int {
-    let handler = comm;
-    let _ = (comm, filename, amode, info, fh);
+    let handler = MPI_FILE_NULL;
     let call = Call::enter("MPI_File_open");
-    let result = (|| -> Result<()> {
-        handles::get::<Communicator>(comm, "comm")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let filename = arguments::string(filename, "filename")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let fh = OutHandle::<File>::new(fh, "fh")?;
+        bodies::file_open(&call, &comm, filename, amode, info.as_deref(), fh)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail_on(handler, error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -779,15 +879,15 @@ pub unsafe extern "C" fn PMPI_File_open(comm: usize, filename: *const c_char, am
 }
 
 unsafe extern "C" fn file_preallocate(fh: usize, size: i64) -> c_int {
-    let _ = (fh, size);
+    let handler = fh;
     let call = Call::enter("MPI_File_preallocate");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_preallocate(&call, &fh, size)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -801,16 +901,19 @@ pub unsafe extern "C" fn PMPI_File_preallocate(fh: usize, size: i64) -> c_int {
 }
 
 unsafe extern "C" fn file_read(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -824,16 +927,19 @@ pub unsafe extern "C" fn PMPI_File_read(fh: usize, buf: *mut c_void, count: c_in
 }
 
 unsafe extern "C" fn file_read_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -847,16 +953,19 @@ pub unsafe extern "C" fn PMPI_File_read_c(fh: usize, buf: *mut c_void, count: i6
 }
 
 unsafe extern "C" fn file_read_all(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -870,16 +979,19 @@ pub unsafe extern "C" fn PMPI_File_read_all(fh: usize, buf: *mut c_void, count: 
 }
 
 unsafe extern "C" fn file_read_all_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -893,16 +1005,19 @@ pub unsafe extern "C" fn PMPI_File_read_all_c(fh: usize, buf: *mut c_void, count
 }
 
 unsafe extern "C" fn file_read_all_begin(fh: usize, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_all_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_all_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -916,16 +1031,19 @@ pub unsafe extern "C" fn PMPI_File_read_all_begin(fh: usize, buf: *mut c_void, c
 }
 
 unsafe extern "C" fn file_read_all_begin_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_all_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_all_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -939,15 +1057,16 @@ pub unsafe extern "C" fn PMPI_File_read_all_begin_c(fh: usize, buf: *mut c_void,
 }
 
 unsafe extern "C" fn file_read_all_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_all_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_read_all_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -961,16 +1080,19 @@ pub unsafe extern "C" fn PMPI_File_read_all_end(fh: usize, buf: *mut c_void, sta
 }
 
 unsafe extern "C" fn file_read_at(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -984,16 +1106,19 @@ pub unsafe extern "C" fn PMPI_File_read_at(fh: usize, offset: i64, buf: *mut c_v
 }
 
 unsafe extern "C" fn file_read_at_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1007,16 +1132,19 @@ pub unsafe extern "C" fn PMPI_File_read_at_c(fh: usize, offset: i64, buf: *mut c
 }
 
 unsafe extern "C" fn file_read_at_all(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1030,16 +1158,19 @@ pub unsafe extern "C" fn PMPI_File_read_at_all(fh: usize, offset: i64, buf: *mut
 }
 
 unsafe extern "C" fn file_read_at_all_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1053,16 +1184,19 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_c(fh: usize, offset: i64, buf: *m
 }
 
 unsafe extern "C" fn file_read_at_all_begin(fh: usize, offset: i64, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_all_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1076,16 +1210,19 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_begin(fh: usize, offset: i64, buf
 }
 
 unsafe extern "C" fn file_read_at_all_begin_c(fh: usize, offset: i64, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_all_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1099,15 +1236,16 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_begin_c(fh: usize, offset: i64, b
 }
 
 unsafe extern "C" fn file_read_at_all_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_at_all_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_read_at_all_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1121,16 +1259,19 @@ pub unsafe extern "C" fn PMPI_File_read_at_all_end(fh: usize, buf: *mut c_void, 
 }
 
 unsafe extern "C" fn file_read_ordered(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_ordered");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1144,16 +1285,19 @@ pub unsafe extern "C" fn PMPI_File_read_ordered(fh: usize, buf: *mut c_void, cou
 }
 
 unsafe extern "C" fn file_read_ordered_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_ordered_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1167,16 +1311,19 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_c(fh: usize, buf: *mut c_void, c
 }
 
 unsafe extern "C" fn file_read_ordered_begin(fh: usize, buf: *mut c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_ordered_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_ordered_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1190,16 +1337,19 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_begin(fh: usize, buf: *mut c_voi
 }
 
 unsafe extern "C" fn file_read_ordered_begin_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_ordered_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_ordered_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1213,15 +1363,16 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_begin_c(fh: usize, buf: *mut c_v
 }
 
 unsafe extern "C" fn file_read_ordered_end(fh: usize, buf: *mut c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_ordered_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_read_ordered_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1235,16 +1386,19 @@ pub unsafe extern "C" fn PMPI_File_read_ordered_end(fh: usize, buf: *mut c_void,
 }
 
 unsafe extern "C" fn file_read_shared(fh: usize, buf: *mut c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1258,16 +1412,19 @@ pub unsafe extern "C" fn PMPI_File_read_shared(fh: usize, buf: *mut c_void, coun
 }
 
 unsafe extern "C" fn file_read_shared_c(fh: usize, buf: *mut c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_read_shared_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_read_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1281,15 +1438,15 @@ pub unsafe extern "C" fn PMPI_File_read_shared_c(fh: usize, buf: *mut c_void, co
 }
 
 unsafe extern "C" fn file_seek(fh: usize, offset: i64, whence: c_int) -> c_int {
-    let _ = (fh, offset, whence);
+    let handler = fh;
     let call = Call::enter("MPI_File_seek");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_seek(&call, &fh, offset, whence)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1303,15 +1460,15 @@ pub unsafe extern "C" fn PMPI_File_seek(fh: usize, offset: i64, whence: c_int) -
 }
 
 unsafe extern "C" fn file_seek_shared(fh: usize, offset: i64, whence: c_int) -> c_int {
-    let _ = (fh, offset, whence);
+    let handler = fh;
     let call = Call::enter("MPI_File_seek_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_seek_shared(&call, &fh, offset, whence)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1325,15 +1482,15 @@ pub unsafe extern "C" fn PMPI_File_seek_shared(fh: usize, offset: i64, whence: c
 }
 
 unsafe extern "C" fn file_set_atomicity(fh: usize, flag: c_int) -> c_int {
-    let _ = (fh, flag);
+    let handler = fh;
     let call = Call::enter("MPI_File_set_atomicity");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_set_atomicity(&call, &fh, flag != 0)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1347,15 +1504,16 @@ pub unsafe extern "C" fn PMPI_File_set_atomicity(fh: usize, flag: c_int) -> c_in
 }
 
 unsafe extern "C" fn file_set_info(fh: usize, info: usize) -> c_int {
-    let _ = (fh, info);
+    let handler = fh;
     let call = Call::enter("MPI_File_set_info");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        bodies::file_set_info(&call, &fh, info.as_deref())
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1369,15 +1527,15 @@ pub unsafe extern "C" fn PMPI_File_set_info(fh: usize, info: usize) -> c_int {
 }
 
 unsafe extern "C" fn file_set_size(fh: usize, size: i64) -> c_int {
-    let _ = (fh, size);
+    let handler = fh;
     let call = Call::enter("MPI_File_set_size");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_set_size(&call, &fh, size)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1391,17 +1549,19 @@ pub unsafe extern "C" fn PMPI_File_set_size(fh: usize, size: i64) -> c_int {
 }
 
 unsafe extern "C" fn file_set_view(fh: usize, disp: i64, etype: usize, filetype: usize, datarep: *const c_char, info: usize) -> c_int {
-    let _ = (fh, disp, etype, filetype, datarep, info);
+    let handler = fh;
     let call = Call::enter("MPI_File_set_view");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(etype, "etype")?;
-        handles::get::<Datatype>(filetype, "filetype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let etype = arguments::committed(etype, "etype")?;
+        let filetype = arguments::committed(filetype, "filetype")?;
+        let datarep = arguments::string(datarep, "datarep")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        bodies::file_set_view(&call, &fh, disp, &etype, &filetype, datarep, info.as_deref())
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1415,15 +1575,15 @@ pub unsafe extern "C" fn PMPI_File_set_view(fh: usize, disp: i64, etype: usize, 
 }
 
 unsafe extern "C" fn file_sync(fh: usize) -> c_int {
-    let _ = (fh);
+    let handler = fh;
     let call = Call::enter("MPI_File_sync");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        bodies::file_sync(&call, &fh)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1437,16 +1597,19 @@ pub unsafe extern "C" fn PMPI_File_sync(fh: usize) -> c_int {
 }
 
 unsafe extern "C" fn file_write(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1460,16 +1623,19 @@ pub unsafe extern "C" fn PMPI_File_write(fh: usize, buf: *const c_void, count: c
 }
 
 unsafe extern "C" fn file_write_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1483,16 +1649,19 @@ pub unsafe extern "C" fn PMPI_File_write_c(fh: usize, buf: *const c_void, count:
 }
 
 unsafe extern "C" fn file_write_all(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1506,16 +1675,19 @@ pub unsafe extern "C" fn PMPI_File_write_all(fh: usize, buf: *const c_void, coun
 }
 
 unsafe extern "C" fn file_write_all_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1529,16 +1701,19 @@ pub unsafe extern "C" fn PMPI_File_write_all_c(fh: usize, buf: *const c_void, co
 }
 
 unsafe extern "C" fn file_write_all_begin(fh: usize, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_all_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_all_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1552,16 +1727,19 @@ pub unsafe extern "C" fn PMPI_File_write_all_begin(fh: usize, buf: *const c_void
 }
 
 unsafe extern "C" fn file_write_all_begin_c(fh: usize, buf: *const c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_all_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_all_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1575,15 +1753,16 @@ pub unsafe extern "C" fn PMPI_File_write_all_begin_c(fh: usize, buf: *const c_vo
 }
 
 unsafe extern "C" fn file_write_all_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_all_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_write_all_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1597,16 +1776,19 @@ pub unsafe extern "C" fn PMPI_File_write_all_end(fh: usize, buf: *const c_void, 
 }
 
 unsafe extern "C" fn file_write_at(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1620,16 +1802,19 @@ pub unsafe extern "C" fn PMPI_File_write_at(fh: usize, offset: i64, buf: *const 
 }
 
 unsafe extern "C" fn file_write_at_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1643,16 +1828,19 @@ pub unsafe extern "C" fn PMPI_File_write_at_c(fh: usize, offset: i64, buf: *cons
 }
 
 unsafe extern "C" fn file_write_at_all(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_all");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1666,16 +1854,19 @@ pub unsafe extern "C" fn PMPI_File_write_at_all(fh: usize, offset: i64, buf: *co
 }
 
 unsafe extern "C" fn file_write_at_all_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_all_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1689,16 +1880,19 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_c(fh: usize, offset: i64, buf: *
 }
 
 unsafe extern "C" fn file_write_at_all_begin(fh: usize, offset: i64, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_all_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1712,16 +1906,19 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_begin(fh: usize, offset: i64, bu
 }
 
 unsafe extern "C" fn file_write_at_all_begin_c(fh: usize, offset: i64, buf: *const c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_all_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1735,15 +1932,16 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_begin_c(fh: usize, offset: i64, 
 }
 
 unsafe extern "C" fn file_write_at_all_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_at_all_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_write_at_all_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1757,16 +1955,19 @@ pub unsafe extern "C" fn PMPI_File_write_at_all_end(fh: usize, buf: *const c_voi
 }
 
 unsafe extern "C" fn file_write_ordered(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_ordered");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1780,16 +1981,19 @@ pub unsafe extern "C" fn PMPI_File_write_ordered(fh: usize, buf: *const c_void, 
 }
 
 unsafe extern "C" fn file_write_ordered_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_ordered_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1803,16 +2007,19 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_c(fh: usize, buf: *const c_void
 }
 
 unsafe extern "C" fn file_write_ordered_begin(fh: usize, buf: *const c_void, count: c_int, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_ordered_begin");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_ordered_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1826,16 +2033,19 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_begin(fh: usize, buf: *const c_
 }
 
 unsafe extern "C" fn file_write_ordered_begin_c(fh: usize, buf: *const c_void, count: i64, datatype: usize) -> c_int {
-    let _ = (fh, buf, count, datatype);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_ordered_begin_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_ordered_begin(&call, &fh, buf, count, &datatype)
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1849,15 +2059,16 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_begin_c(fh: usize, buf: *const 
 }
 
 unsafe extern "C" fn file_write_ordered_end(fh: usize, buf: *const c_void, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_ordered_end");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        bodies::file_write_ordered_end(&call, &fh, buf, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1871,16 +2082,19 @@ pub unsafe extern "C" fn PMPI_File_write_ordered_end(fh: usize, buf: *const c_vo
 }
 
 unsafe extern "C" fn file_write_shared(fh: usize, buf: *const c_void, count: c_int, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_shared");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(i64::from(count), "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1894,16 +2108,19 @@ pub unsafe extern "C" fn PMPI_File_write_shared(fh: usize, buf: *const c_void, c
 }
 
 unsafe extern "C" fn file_write_shared_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
+    let handler = fh;
     let call = Call::enter("MPI_File_write_shared_c");
-    let result = (|| -> Result<()> {
-        handles::get::<File>(fh, "fh")?;
-        handles::get::<Datatype>(datatype, "datatype")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let fh = handles::get::<File>(fh, "fh")?;
+        let buf = Address::new(buf);
+        let count = arguments::count(count, "count")?;
+        let datatype = arguments::committed(datatype, "datatype")?;
+        arguments::buffer(buf, count, &datatype, "buf")?;
+        bodies::file_write_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+    } })();
     match result {
         Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
+        Err(error) => call.fail_on_file(handler, error),
     }
 }
 
@@ -1914,4 +2131,48 @@ pub unsafe extern "C" fn MPI_File_write_shared_c(fh: usize, buf: *const c_void, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_File_write_shared_c(fh: usize, buf: *const c_void, count: i64, datatype: usize, status: *mut StatusRecord) -> c_int {
     unsafe { file_write_shared_c(fh, buf, count, datatype, status) }
+}
+
+unsafe extern "C" fn register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    let handler = MPI_FILE_NULL;
+    let call = Call::enter("MPI_Register_datarep");
+    let result = (|| -> Result<()> { unsafe {
+        let datarep = arguments::string(datarep, "datarep")?;
+        bodies::register_datarep(&call, datarep, Function::new(read_conversion_fn), Function::new(write_conversion_fn), Function::new(dtype_file_extent_fn), extra_state.expose_provenance())
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_file(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    unsafe { register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Register_datarep(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    unsafe { register_datarep(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
+}
+
+unsafe extern "C" fn register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    let handler = MPI_FILE_NULL;
+    let call = Call::enter("MPI_Register_datarep_c");
+    let result = (|| -> Result<()> { unsafe {
+        let datarep = arguments::string(datarep, "datarep")?;
+        bodies::register_datarep_c(&call, datarep, Function::new(read_conversion_fn), Function::new(write_conversion_fn), Function::new(dtype_file_extent_fn), extra_state.expose_provenance())
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on_file(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    unsafe { register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Register_datarep_c(datarep: *const c_char, read_conversion_fn: usize, write_conversion_fn: usize, dtype_file_extent_fn: usize, extra_state: *mut c_void) -> c_int {
+    unsafe { register_datarep_c(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state) }
 }

@@ -1,0 +1,123 @@
+//! A view against a byte-by-byte walk: random filetypes, random windows of the stream.
+
+use parnass_datatype::{Element, Layout};
+use parnass_io::{Run, View, ViewError};
+use proptest::prelude::*;
+
+/// Blocks of a filetype: (hole before, length), and a hole at the end.
+#[derive(Clone, Debug)]
+struct Tile {
+    displacement: u64,
+    blocks: Vec<(u64, u64)>,
+    tail: u64,
+    repeated: u64,
+}
+
+impl Tile {
+    fn layout(&self) -> Layout {
+        let byte = Layout::element(Element::Byte);
+        let mut at = 0;
+        let mut blocks = Vec::new();
+        for &(hole, length) in &self.blocks {
+            blocks.push((length, (at + hole) as i64));
+            at += hole + length;
+        }
+        let tile = Layout::hindexed(blocks.into_iter(), &byte).unwrap();
+        let tile = Layout::resized(0, (at + self.tail) as i64, &tile).unwrap();
+        Layout::repeat(self.repeated, &tile).unwrap()
+    }
+
+    /// The file offsets of the first bytes of the stream.
+    fn walk(&self, count: usize) -> Vec<u64> {
+        let mut offsets = Vec::new();
+        let mut at = self.displacement;
+        while offsets.len() < count {
+            for &(hole, length) in &self.blocks {
+                at += hole;
+                offsets.extend(at..at + length);
+                at += length;
+            }
+            at += self.tail;
+        }
+        offsets.truncate(count);
+        offsets
+    }
+}
+
+fn tiles() -> impl Strategy<Value = Tile> {
+    let blocks = prop::collection::vec((0_u64..6, 1_u64..6), 1..6);
+    (0_u64..50, blocks, 0_u64..7, 1_u64..4).prop_map(|(displacement, blocks, tail, repeated)| Tile {
+        displacement,
+        blocks,
+        tail,
+        repeated,
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_view_shows_what_the_walk_shows(tile in tiles(), start in 0_u64..150, length in 0_u64..150) {
+        let view = View::new(tile.displacement, 1, &tile.layout()).unwrap();
+        let walk = tile.walk(400);
+        let mut seen = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
+        view.visit(start, length, &mut |run| {
+            seen.extend(run.offset..run.end());
+            runs.push(run);
+            true
+        });
+        prop_assert_eq!(&seen, &walk[start as usize..(start + length) as usize]);
+        prop_assert!(runs.windows(2).all(|pair| pair[0].end() < pair[1].offset), "runs that touch are one");
+        prop_assert!(view.reaches(start, length) && !view.overlaps());
+        prop_assert_eq!(view.offset_of(start), walk[start as usize]);
+        let offset = start + length;
+        let before = walk.iter().filter(|&&place| place < offset).count() as u64;
+        prop_assert_eq!(view.position_at(offset), before);
+    }
+
+    #[test]
+    fn a_visit_stops_when_it_is_told_to(tile in tiles(), stop in 1_usize..5) {
+        let view = View::new(tile.displacement, 1, &tile.layout()).unwrap();
+        let mut visits = 0;
+        view.visit(0, 200, &mut |_| { visits += 1; visits < stop });
+        prop_assert!(visits <= stop);
+    }
+}
+
+#[test]
+fn what_a_view_must_not_be() {
+    let byte = Layout::element(Element::Byte);
+    let int = Layout::element(Element::Int32);
+    let blocks = |list: &[(u64, i64)]| Layout::hindexed(list.iter().copied(), &byte).unwrap();
+    assert_eq!(View::new(0, 0, &byte).unwrap_err(), ViewError::EmptyEtype);
+    assert_eq!(
+        View::new(0, 4, &blocks(&[(6, 0)])).unwrap_err(),
+        ViewError::NotWholeEtypes { filetype: 6, etype: 4 }
+    );
+    assert_eq!(View::new(0, 1, &blocks(&[(2, -3)])).unwrap_err(), ViewError::Negative { displacement: -3 });
+    assert_eq!(
+        View::new(0, 1, &blocks(&[(2, 10), (2, 3)])).unwrap_err(),
+        ViewError::Decreasing { before: 10, after: 3 }
+    );
+    let narrow = Layout::resized(0, 4, &blocks(&[(2, 0), (2, 8)])).unwrap();
+    assert_eq!(View::new(0, 1, &narrow).unwrap_err(), ViewError::Interleaved { extent: 4, span: 10 });
+    assert!(View::new(0, 1, &blocks(&[(4, 0), (4, 2)])).unwrap().overlaps());
+    assert!(View::new(3, 4, &int).unwrap().is_contiguous());
+}
+
+#[test]
+fn an_empty_filetype_shows_nothing() {
+    let view = View::new(8, 4, &Layout::empty()).unwrap();
+    assert!(view.reaches(0, 0) && !view.reaches(0, 1));
+    assert_eq!((view.position_at(100), view.offset_of(0)), (0, 8));
+}
+
+#[test]
+fn the_end_of_what_a_file_can_hold() {
+    let byte = View::of_bytes(0, &Layout::element(Element::Byte));
+    assert!(byte.reaches(i64::MAX as u64 - 1, 1));
+    assert!(!byte.reaches(i64::MAX as u64, 1) && !byte.reaches(u64::MAX, 1));
+    let sparse = Layout::resized(0, 1 << 40, &Layout::element(Element::Byte)).unwrap();
+    let sparse = View::new(0, 1, &sparse).unwrap();
+    assert!(sparse.reaches((1 << 23) - 1, 1) && !sparse.reaches(1 << 23, 1));
+}
