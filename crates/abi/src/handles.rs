@@ -58,6 +58,19 @@ pub trait Class: Send + Sync + Sized + 'static {
     /// The table of the class.
     fn table() -> &'static Table<Self>;
 
+    /// Whether only one thread at a time uses handles of this class now: then nothing needs an instruction that no other
+    /// thread can come between.
+    #[inline(always)]
+    fn used_by_one_thread() -> bool {
+        false
+    }
+
+    /// Takes an object whose handle is gone.
+    #[inline(always)]
+    fn end(object: Arc<Self>) {
+        drop(object);
+    }
+
     /// What makes two objects the same; only asked of a named class.
     fn identity(object: &Arc<Self>) -> usize {
         Arc::as_ptr(object) as usize
@@ -256,7 +269,7 @@ impl<T: Class> Table<T> {
         }
         let slot = self.slot(bits & (MOST_OBJECTS - 1))?;
         // Acquire pairs with the Release in `insert`, which made the object visible.
-        let word = slot.word.fetch_add(1, Ordering::Acquire);
+        let word = Self::add(&slot.word, 1, Ordering::Acquire);
         let generation = ((bits >> INDEX_BITS) as u64) & GENERATION_MASK;
         if word & LIVE == 0 || (word >> GENERATION_SHIFT) & GENERATION_MASK != generation {
             self.unpin(slot);
@@ -265,10 +278,37 @@ impl<T: Class> Table<T> {
         Some(Held { object: slot.object.get().cast::<Arc<T>>(), slot: Some(slot) })
     }
 
+    /// Adds to a word; returns what it was.
+    #[inline(always)]
+    fn add(word: &AtomicU64, more: u64, order: Ordering) -> u64 {
+        if T::used_by_one_thread() {
+            let before = word.load(Ordering::Relaxed);
+            word.store(before.wrapping_add(more), Ordering::Relaxed);
+            return before;
+        }
+        word.fetch_add(more, order)
+    }
+
+    /// Replaces a word if it is still what it was. May fail for no reason.
+    #[inline(always)]
+    fn replace(
+        word: &AtomicU64,
+        before: u64,
+        after: u64,
+        order: Ordering,
+        failing: Ordering,
+    ) -> std::result::Result<u64, u64> {
+        if T::used_by_one_thread() {
+            word.store(after, Ordering::Relaxed);
+            return Ok(before);
+        }
+        word.compare_exchange_weak(before, after, order, failing)
+    }
+
     #[inline]
     fn unpin(&self, slot: &'static Slot<T>) {
         // AcqRel: what was done with the object comes before its end, whoever ends it.
-        let word = slot.word.fetch_sub(1, Ordering::AcqRel);
+        let word = Self::add(&slot.word, u64::MAX, Ordering::AcqRel);
         if word & RETIRED != 0 && word & PINS == 1 {
             self.reclaim(slot);
         }
@@ -299,7 +339,7 @@ impl<T: Class> Table<T> {
         // SAFETY: this thread won the exchange that ended the object's life, so nobody else reads it.
         let object = unsafe { (*slot.object.get()).assume_init_read() };
         self.push_free(slot);
-        drop(object);
+        T::end(object);
     }
 
     fn push_free(&self, slot: &Slot<T>) {
@@ -308,7 +348,7 @@ impl<T: Class> Table<T> {
             slot.next_free.store(head as u32, Ordering::Relaxed);
             let next = ((head >> 32).wrapping_add(1) << 32) | u64::from(slot.index + 1);
             // Release pairs with the Acquire in `pop_free`: the slot's content goes with it.
-            match self.free.compare_exchange_weak(head, next, Ordering::Release, Ordering::Relaxed) {
+            match Self::replace(&self.free, head, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -322,7 +362,7 @@ impl<T: Class> Table<T> {
             let slot = self.slot(index as usize)?;
             let next =
                 ((head >> 32).wrapping_add(1) << 32) | u64::from(slot.next_free.load(Ordering::Relaxed));
-            match self.free.compare_exchange_weak(head, next, Ordering::Acquire, Ordering::Acquire) {
+            match Self::replace(&self.free, head, next, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return Some(slot),
                 Err(now) => head = now,
             }
@@ -397,7 +437,8 @@ impl<T: Class> Table<T> {
         // SAFETY: the slot came off the free list, so that this thread alone holds it.
         unsafe { (*slot.object.get()).write(object) };
         // Release pairs with the Acquire in `find`. A failing look-up may have a pin on it at this moment.
-        let word = slot.word.fetch_or(LIVE, Ordering::Release);
+        // The slot was not live, so that adding sets.
+        let word = Self::add(&slot.word, LIVE, Ordering::Release);
         Ok((slot, Self::handle(slot, word)))
     }
 
@@ -433,7 +474,7 @@ impl<T: Class> Table<T> {
                 1 => (Self::next_life(word), true),
                 _ => (word & !LIVE | RETIRED, false),
             };
-            match slot.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match Self::replace(&slot.word, word, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) if ends => self.give_back(slot),
                 Ok(_) => self.unpin(slot),
                 Err(now) => {

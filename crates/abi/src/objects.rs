@@ -42,6 +42,16 @@ class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = fals
     fn predefined() -> Vec<Option<Arc<Request>>> {
         vec![None, Some(Request::sent())]
     }
+
+    #[inline(always)]
+    fn used_by_one_thread() -> bool {
+        crate::state::one_thread_at_a_time()
+    }
+
+    #[inline(always)]
+    fn end(object: Arc<Request>) {
+        Request::end(object);
+    }
 });
 class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);
 class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true, {

@@ -3,7 +3,7 @@
 use crate::objects::Process;
 use parnass_mpi::constants::MPI_ERR_OTHER;
 use parnass_mpi::{Error, Result, ThreadLevel};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What exists while MPI is in use: from MPI_Init, or the first MPI_Session_init, to the last end of either. Never freed: a call that is late may still look at it.
@@ -68,6 +68,15 @@ struct Users {
 
 static USERS: Mutex<Users> = Mutex::new(Users { count: 0, ended: false });
 
+/// MPI runs, and at no level that lets several threads be inside at once.
+static ONE_THREAD_AT_A_TIME: AtomicBool = AtomicBool::new(false);
+
+/// Whether calls that need MPI to run come from one thread at a time (MPI 5.0, section 11.6).
+#[inline(always)]
+pub fn one_thread_at_a_time() -> bool {
+    ONE_THREAD_AT_A_TIME.load(Ordering::Relaxed)
+}
+
 /// Adds a user; the first makes the process. A process that is there provides at least this thread level afterwards.
 pub fn enter(
     level: ThreadLevel,
@@ -93,6 +102,8 @@ pub fn enter(
         }
     };
     users.count += 1;
+    let alone = running.process.thread_level() != ThreadLevel::Multiple;
+    ONE_THREAD_AT_A_TIME.store(alone, Ordering::Relaxed);
     Ok(running)
 }
 

@@ -21,6 +21,7 @@ use crate::progress::{Activity, Composite};
 use crate::pt2pt::buffered::BufferAccount;
 use generalized::Generalized;
 use parnass_portals::ProcessId;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,10 +48,7 @@ enum State {
     Inactive,
     Transfer(Operation),
     /// A send and a receive as one operation (MPI_Isendrecv); the status is that of the receive.
-    Exchange {
-        send: Option<Operation>,
-        receive: Operation,
-    },
+    Exchange(Box<Exchange>),
     Composite(Arc<Composite>),
     /// Until all messages that stand in this account are on their way (MPI_Buffer_iflush).
     Flush(Arc<BufferAccount>),
@@ -74,6 +72,14 @@ impl fmt::Debug for Request {
             .field("state", &*self.state())
             .finish_non_exhaustive()
     }
+}
+
+/// A send and a receive that complete together.
+#[derive(Debug)]
+struct Exchange {
+    /// `None` once it was polled.
+    send: Option<Operation>,
+    receive: Operation,
 }
 
 /// How far a request is.
@@ -100,9 +106,42 @@ pub(crate) fn status_of(outcome: &Outcome, communicator: &Communicator) -> Statu
     }
 }
 
+/// Requests whose memory a thread keeps for those to come.
+const MOST_SPARE: usize = 128;
+
+thread_local! {
+    /// They come and go with every nonblocking call, faster than the C library's allocator is in bursts.
+    static SPARE: RefCell<Vec<Arc<Request>>> = const { RefCell::new(Vec::new()) };
+}
+
 impl Request {
     fn new(communicator: Option<Arc<Communicator>>, kind: Kind, state: State) -> Arc<Request> {
+        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+        if let Ok(Some(mut spare)) = spare
+            && let Some(request) = Arc::get_mut(&mut spare)
+        {
+            request.communicator = communicator;
+            request.kind = kind;
+            *request.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+            return spare;
+        }
         Arc::new(Request { communicator, kind, state: Mutex::new(state) })
+    }
+
+    /// Ends a request whose handle is gone; its memory is kept for the next, unless somebody else still holds it.
+    pub fn end(mut ended: Arc<Request>) {
+        let Some(request) = Arc::get_mut(&mut ended) else { return };
+        if !matches!(request.kind, Kind::Once) {
+            return;
+        }
+        request.communicator = None;
+        *request.state.get_mut().unwrap_or_else(PoisonError::into_inner) = State::Inactive;
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < MOST_SPARE {
+                spare.push(ended);
+            }
+        });
     }
 
     /// For a send or a receive that has been started on a communicator.
@@ -121,7 +160,7 @@ impl Request {
         send: Operation,
         receive: Operation,
     ) -> Arc<Request> {
-        let state = State::Exchange { send: Some(send), receive };
+        let state = State::Exchange(Box::new(Exchange { send: Some(send), receive }));
         Request::new(Some(Arc::clone(communicator)), Kind::Once, state)
     }
 
@@ -175,7 +214,7 @@ impl Request {
     fn awaited(&self) -> Option<ProcessId> {
         match &*self.state() {
             State::Transfer(operation) => operation.awaited(),
-            State::Exchange { receive, .. } => receive.awaited(),
+            State::Exchange(exchange) => exchange.receive.awaited(),
             _ => None,
         }
     }
@@ -206,7 +245,26 @@ impl Request {
 
     /// The status of a completed operation, once; then the request is inactive, or over if it is not persistent.
     /// An inactive request gives the empty status. Does not turn the wheel.
+    #[inline]
     pub fn poll(&self, process: &Process) -> Option<Result<Status>> {
+        if let Kind::Once = self.kind {
+            // The usual case: what is complete is told at once, and kept nowhere.
+            let mut state = self.state();
+            match &mut *state {
+                State::Sent => return Some(Ok(Status::EMPTY)),
+                State::Transfer(operation) => {
+                    let outcome = operation.poll(process)?;
+                    *state = State::Inactive;
+                    return Some(outcome.map(|outcome| self.status(&outcome)));
+                }
+                _ => {}
+            }
+        }
+        self.poll_any(process)
+    }
+
+    #[inline(never)]
+    fn poll_any(&self, process: &Process) -> Option<Result<Status>> {
         let (active, result) =
             self.look(process, |state| match std::mem::replace(state, State::Inactive) {
                 State::Complete(result) => (true, result),
@@ -228,7 +286,8 @@ impl Request {
             State::Transfer(operation) => {
                 operation.poll(process).map(|outcome| outcome.map(|outcome| self.status(&outcome)))
             }
-            State::Exchange { send, receive } => {
+            State::Exchange(exchange) => {
+                let Exchange { send, receive } = &mut **exchange;
                 let sent = send.as_ref().is_none_or(|send| send.is_complete(process));
                 if sent && receive.is_complete(process) {
                     let sent = send.as_mut().and_then(|send| send.poll(process)).unwrap_or(Ok(Outcome::SENT));
@@ -287,7 +346,7 @@ impl Request {
             )),
             // Complete operations complete, whatever is cancelled.
             State::Complete(_) | State::Sent => Ok(()),
-            State::Exchange { .. } | State::Composite(_) | State::Flush(_) | State::Generalized => {
+            State::Exchange(_) | State::Composite(_) | State::Flush(_) | State::Generalized => {
                 Err(Error::new(
                     MPI_ERR_REQUEST,
                     "this request cannot be cancelled: only sends, receives and generalized requests can; wait for it",
