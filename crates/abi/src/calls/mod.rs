@@ -74,6 +74,7 @@ pub mod info;
 pub mod neighbor;
 pub mod op;
 pub mod pack;
+pub mod partitioned;
 pub mod persistent;
 pub mod process;
 pub mod pt2pt;

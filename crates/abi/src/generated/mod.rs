@@ -25,6 +25,7 @@ pub mod missing_tool;
 pub mod neighbor;
 pub mod op;
 pub mod pack;
+pub mod partitioned;
 pub mod persistent;
 pub mod process;
 pub mod pt2pt;

@@ -15,6 +15,7 @@ use crate::errhandler::{Errhandler, ErrhandlerSlot};
 use crate::group::{Comparison, Group};
 use crate::info::Info;
 use crate::process::Process;
+use crate::pt2pt::partitioned::Partitioned;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,6 +48,7 @@ pub struct Communicator {
     next_collective: AtomicU32,
     next_persistent: AtomicU32,
     collectives: crate::coll::Cache,
+    partitioned: Partitioned,
     board: crate::coll::BoardSlot,
     attributes: AttributeStore,
     errhandler: ErrhandlerSlot,
@@ -70,7 +72,7 @@ const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 const FIRST_PERSISTENT_TAG: u32 = 1 << 30;
 
 /// Tags on the collective plane from here on are those of partitioned messages.
-const FIRST_PARTITIONED_TAG: u32 = 3 << 29;
+pub(crate) const FIRST_PARTITIONED_TAG: u32 = 3 << 29;
 
 /// Tags on the collective plane from here on are used with the tags of the program (MPI_Comm_create_group,
 /// MPI_Intercomm_create).
@@ -109,6 +111,7 @@ impl Communicator {
             next_collective: AtomicU32::new(0),
             next_persistent: AtomicU32::new(0),
             collectives: crate::coll::Cache::default(),
+            partitioned: Partitioned::default(),
             board: crate::coll::BoardSlot::new(),
             attributes: AttributeStore::new(),
             errhandler: ErrhandlerSlot::new(Errhandler::Fatal),
@@ -213,6 +216,11 @@ impl Communicator {
     /// What the executor of collectives keeps here from call to call.
     pub(crate) fn collective_cache(&self) -> &crate::coll::Cache {
         &self.collectives
+    }
+
+    /// What its partitioned operations know of each other.
+    pub(crate) fn partitioned(&self) -> &Partitioned {
+        &self.partitioned
     }
 
     /// What its blocking collectives share with the other members.

@@ -1,15 +1,18 @@
-//! Point-to-point communication (MPI 5.0, chapter 3): blocking and nonblocking sends and receives, probes.
+//! Point-to-point communication (MPI 5.0, chapters 3 and 4): blocking and nonblocking sends and
+//! receives, probes, partitioned operations.
 
 mod blocking;
 pub(crate) mod buffered;
 pub(crate) mod described;
 mod nonblocking;
+pub(crate) mod partitioned;
 mod probe;
 pub mod protocol;
 pub(crate) mod staging;
 pub(crate) mod transfer;
 
 pub use buffered::BufferOwner;
+pub use partitioned::{Incoming, Outgoing, Partitions};
 pub use probe::Message;
 
 /// When a send is complete (MPI 5.0, section 3.4).

@@ -53,6 +53,8 @@ enum State {
     /// Until all messages that stand in this account are on their way (MPI_Buffer_iflush).
     Flush(Arc<BufferAccount>),
     Generalized,
+    /// See the specification of the request.
+    Partitioned,
     /// A send that was complete at once, for ever: see [`Request::sent`].
     Sent,
     /// Complete, but nobody was told yet.
@@ -215,6 +217,10 @@ impl Request {
         match &*self.state() {
             State::Transfer(operation) => operation.awaited(),
             State::Exchange(exchange) => exchange.receive.awaited(),
+            State::Partitioned => match (&self.kind, &self.communicator) {
+                (Kind::Persistent(specification), Some(communicator)) => specification.partner(communicator),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -305,6 +311,10 @@ impl Request {
                 }
             }
             State::Flush(account) => account.is_idle(process).then_some(Ok(Status::EMPTY)),
+            State::Partitioned => match &self.kind {
+                Kind::Persistent(specification) => specification.partitioned_result(process),
+                _ => Some(Ok(Status::EMPTY)),
+            },
             State::Generalized => match &self.kind {
                 Kind::Generalized(generalized) => generalized.is_complete().then_some(Ok(Status::EMPTY)),
                 _ => Some(Ok(Status::EMPTY)),
@@ -346,12 +356,14 @@ impl Request {
             )),
             // Complete operations complete, whatever is cancelled.
             State::Complete(_) | State::Sent => Ok(()),
-            State::Exchange(_) | State::Composite(_) | State::Flush(_) | State::Generalized => {
-                Err(Error::new(
-                    MPI_ERR_REQUEST,
-                    "this request cannot be cancelled: only sends, receives and generalized requests can; wait for it",
-                ))
-            }
+            State::Exchange(_)
+            | State::Composite(_)
+            | State::Flush(_)
+            | State::Generalized
+            | State::Partitioned => Err(Error::new(
+                MPI_ERR_REQUEST,
+                "this request cannot be cancelled: only sends, receives and generalized requests can; wait for it",
+            )),
         }
     }
 
