@@ -260,9 +260,15 @@ impl Process {
     pub fn set_thread_level(&self, level: ThreadLevel) {
         self.thread_level.store(level as i32, Ordering::Relaxed);
         if level == ThreadLevel::Multiple {
-            self.nic.several_threads();
+            self.admit_thread();
         }
-        self.slots.set_concurrent(level == ThreadLevel::Multiple);
+    }
+
+    /// A thread of the library itself is about to call beside those of the program. To be called while only one thread is inside
+    /// MPI, unless several may be.
+    pub(crate) fn admit_thread(&self) {
+        self.nic.several_threads();
+        self.slots.set_concurrent();
     }
 
     /// Keeps a request that the user has freed until it is complete (MPI 5.0, section 3.7.3).

@@ -99,13 +99,13 @@ pub fn win_fence(call: &Call, assert: i32, win: &Arc<Window>) -> Result<()> {
 }
 
 /// MPI_Win_flush.
-pub fn win_flush(_call: &Call, rank: i32, win: &Arc<Window>) -> Result<()> {
-    win.flush(rank)
+pub fn win_flush(call: &Call, rank: i32, win: &Arc<Window>) -> Result<()> {
+    win.flush(call.process(), rank)
 }
 
 /// MPI_Win_flush_all.
-pub fn win_flush_all(_call: &Call, win: &Arc<Window>) -> Result<()> {
-    win.flush_all()
+pub fn win_flush_all(call: &Call, win: &Arc<Window>) -> Result<()> {
+    win.flush_all(call.process())
 }
 
 /// MPI_Win_flush_local.
@@ -208,13 +208,13 @@ pub fn win_test(call: &Call, win: &Arc<Window>, flag: Out<bool>) -> Result<()> {
 }
 
 /// MPI_Win_unlock.
-pub fn win_unlock(_call: &Call, rank: i32, win: &Arc<Window>) -> Result<()> {
-    win.unlock(rank)
+pub fn win_unlock(call: &Call, rank: i32, win: &Arc<Window>) -> Result<()> {
+    win.unlock(call.process(), rank)
 }
 
 /// MPI_Win_unlock_all.
-pub fn win_unlock_all(_call: &Call, win: &Arc<Window>) -> Result<()> {
-    win.unlock_all()
+pub fn win_unlock_all(call: &Call, win: &Arc<Window>) -> Result<()> {
+    win.unlock_all(call.process())
 }
 
 /// MPI_Win_wait.

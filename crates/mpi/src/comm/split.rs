@@ -152,10 +152,9 @@ impl Communicator {
         let mut instances = [NO_INSTANCE; KINDS];
         let color = match split_type {
             MPI_UNDEFINED => None,
-            // All processes of a job that this library runs today share one machine's memory.
-            MPI_COMM_TYPE_SHARED => Some(0),
+            MPI_COMM_TYPE_SHARED => node_of(process),
             MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => match resource {
-                Some(b"mpi_shared_memory") => Some(0),
+                Some(b"mpi_shared_memory") => node_of(process),
                 Some(resource) => placement.instance(resource),
                 None => None,
             },
@@ -225,6 +224,11 @@ impl Communicator {
 }
 
 const KINDS: usize = Placement::KINDS.len();
+
+/// What names the node of this process: the first process of the job that shares memory with it.
+fn node_of(process: &Process) -> Option<i32> {
+    (0..process.size()).find(|other| process.nic().shares_memory(ProcessId(*other))).map(|first| first as i32)
+}
 
 /// Stands for the instance of a resource where there is none, or where the process does not ask to be split by it.
 const NO_INSTANCE: u32 = u32::MAX;

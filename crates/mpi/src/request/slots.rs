@@ -119,9 +119,9 @@ impl Slots {
         slots
     }
 
-    /// Says that several threads may be inside at once (MPI_THREAD_MULTIPLE).
-    pub(crate) fn set_concurrent(&self, concurrent: bool) {
-        self.concurrent.store(concurrent, Ordering::SeqCst);
+    /// From now on several threads may be inside at once (MPI_THREAD_MULTIPLE, or a thread of the library's own).
+    pub(crate) fn set_concurrent(&self) {
+        self.concurrent.store(true, Ordering::SeqCst);
     }
 
     #[inline]
@@ -356,7 +356,9 @@ mod tests {
     fn completes_after_its_events_and_tells_how_it_went() {
         for concurrent in [false, true] {
             let slots = Slots::new();
-            slots.set_concurrent(concurrent);
+            if concurrent {
+                slots.set_concurrent();
+            }
             let name = slots.take(2, Some(5));
             assert_eq!(slots.deliver(&event(name, EventKind::Send)), None);
             assert!(!slots.is_complete(name));
@@ -392,7 +394,9 @@ mod tests {
     fn the_spare_slot_comes_back() {
         for concurrent in [false, true] {
             let slots = Slots::new();
-            slots.set_concurrent(concurrent);
+            if concurrent {
+                slots.set_concurrent();
+            }
             let name = slots.borrow(1);
             let nested = slots.borrow(1);
             assert_ne!(name.index(), nested.index());
@@ -425,7 +429,7 @@ mod tests {
     #[test]
     fn threads_take_and_release_distinct_slots() {
         let slots = Slots::new();
-        slots.set_concurrent(true);
+        slots.set_concurrent();
         let in_use: Vec<AtomicBool> = (0..4096).map(|_| AtomicBool::new(false)).collect();
         std::thread::scope(|scope| {
             for _ in 0..4 {

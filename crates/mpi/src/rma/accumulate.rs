@@ -1,7 +1,7 @@
 //! Accumulates (MPI 5.0, sections 12.3.3 and 12.3.4): updates of a target's memory, under its update lock.
 
 use super::transfer::{Place, Spot, packed, require_room};
-use super::{Target, Window};
+use super::{Reach, Target, Window};
 use crate::constants::*;
 use crate::datatype::{Buffer, Datatype};
 use crate::op::Op;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What an accumulate does to every element.
 #[derive(Clone, Copy, Debug)]
-struct Combination<'a> {
+pub(super) struct Combination<'a> {
     operator: Operator,
     operand: Operand,
     /// The predefined datatype that the data is made of.
@@ -22,7 +22,7 @@ struct Combination<'a> {
 }
 
 impl<'a> Combination<'a> {
-    fn new(op: &Op, datatype: &'a Arc<Datatype>) -> Result<Combination<'a>> {
+    pub fn new(op: &Op, datatype: &'a Arc<Datatype>) -> Result<Combination<'a>> {
         let operator = op.operator().ok_or_else(|| {
             Error::new(
                 MPI_ERR_OP,
@@ -91,9 +91,12 @@ impl Window {
         op: &Op,
     ) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
-        let combination = Combination::new(op, place.datatype)?;
-        let spot = self.spot(target, place)?;
         let length = place.size();
+        // Programs ask with no data at all whether there is such a call, and with any datatype.
+        if length == 0 && origin.size() == 0 {
+            return Ok(());
+        }
+        let combination = Combination::new(op, place.datatype)?;
         // The origin is not looked at by an operation that changes nothing.
         let reads = combination.operator != Operator::Nothing;
         if reads {
@@ -115,51 +118,17 @@ impl Window {
                 data.address()
             }
         };
+        if target.reach == Reach::None {
+            return self.far_update(process, target, (input, result), place, (op, combination.basic));
+        }
+        let spot = self.spot(target, place)?;
         let update = self.update_of(target, place.rank)?;
-        let old = self.update_spot(process, &spot, &combination, input, length, result)?;
+        let old = update_spot(process, &spot, &combination, input, length, result)?;
         drop(update);
         if let (Some(result), Some(old)) = (result, old) {
             result.datatype.layout().unpack(result.count, result.address, 0, old.address(), length);
         }
         Ok(())
-    }
-
-    /// One update, under the lock. The old data, if it is asked for and did not go to its place at once.
-    fn update_spot(
-        &self,
-        process: &Process,
-        spot: &Spot<'_>,
-        combination: &Combination<'_>,
-        input: UserAddress,
-        length: u64,
-        result: Option<&Buffer<'_>>,
-    ) -> Result<Option<Scratch>> {
-        // What was there.
-        let mut old = None;
-        if let Some(result) = result {
-            match result.contiguous() {
-                Some(address) => spot.read(process, address, length)?,
-                None => {
-                    let data = Scratch::new(length as usize);
-                    spot.read(process, data.address(), length)?;
-                    old = Some(data);
-                }
-            }
-        }
-        match (combination.operator, spot.contiguous()) {
-            (Operator::Nothing, _) => {}
-            (Operator::Replace, _) => spot.write(process, input, length)?,
-            (_, Some(address)) if spot.direct && combination.is_dense() => {
-                combination.apply(input, address, length);
-            }
-            _ => {
-                let data = Scratch::new(length as usize);
-                spot.read(process, data.address(), length)?;
-                combination.apply_packed(input, data.address(), length);
-                spot.write(process, data.address(), length)?;
-            }
-        }
-        Ok(old)
     }
 
     /// MPI_Fetch_and_op.
@@ -188,8 +157,14 @@ impl Window {
     ) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
         require_comparable(place.datatype)?;
-        let spot = self.spot(target, place)?;
         let length = place.size();
+        if target.reach == Reach::None {
+            let data = Scratch::new(2 * length as usize);
+            data.address().copy_apart(compare, length as usize);
+            data.address().offset(length as i64).copy_apart(origin, length as usize);
+            return self.far_swap(process, target, &data, result, place);
+        }
+        let spot = self.spot(target, place)?;
         let (mut old, mut expected) = ([0; 16], [0; 16]);
         let bytes = length as usize;
         compare.read(&mut expected[..bytes]);
@@ -204,6 +179,43 @@ impl Window {
         result.write(&old[..bytes]);
         Ok(())
     }
+}
+
+/// One update, under the lock. The old data, if it is asked for and did not go to its place at once.
+pub(super) fn update_spot(
+    process: &Process,
+    spot: &Spot<'_>,
+    combination: &Combination<'_>,
+    input: UserAddress,
+    length: u64,
+    result: Option<&Buffer<'_>>,
+) -> Result<Option<Scratch>> {
+    // What was there.
+    let mut old = None;
+    if let Some(result) = result {
+        match result.contiguous() {
+            Some(address) => spot.read(process, address, length)?,
+            None => {
+                let data = Scratch::new(length as usize);
+                spot.read(process, data.address(), length)?;
+                old = Some(data);
+            }
+        }
+    }
+    match (combination.operator, spot.contiguous()) {
+        (Operator::Nothing, _) => {}
+        (Operator::Replace, _) => spot.write(process, input, length)?,
+        (_, Some(address)) if spot.direct && combination.is_dense() => {
+            combination.apply(input, address, length);
+        }
+        _ => {
+            let data = Scratch::new(length as usize);
+            spot.read(process, data.address(), length)?;
+            combination.apply_packed(input, data.address(), length);
+            spot.write(process, data.address(), length)?;
+        }
+    }
+    Ok(old)
 }
 
 fn require_predefined(datatype: &Datatype) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The making and freeing of windows (MPI 5.0, section 12.2).
 
 use super::epoch::Epochs;
+use super::far::{Far, Service};
 use super::{Figures, Flavor, Reach, Target, Window};
 use crate::attribute::AttributeStore;
 use crate::coll::{Call, Collective, Side};
@@ -265,9 +266,14 @@ impl Window {
             segment.reserve(starts[me] as usize, part)?;
             Ok(segment)
         });
+        let own_rank = rank;
+        let sees = |rank: &usize| {
+            memory.is_allocated() || *rank == own_rank || process.nic().reaches(group.process(*rank as i32))
+        };
+        let lacks = near.len() < size || !near.iter().all(sees);
         // Nobody lets go of the segment before all have opened it.
-        let outcomes = gather_words(process, &own, [u64::from(opened.is_ok())])?;
-        let segment = opened.map_err(portal_error)?;
+        let outcomes = gather_words(process, &own, [u64::from(opened.is_ok()), u64::from(lacks)])?;
+        let segment = Arc::new(opened.map_err(portal_error)?);
         if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == 0) {
             return Err(failed_elsewhere(failed));
         }
@@ -294,11 +300,23 @@ impl Window {
         };
         let targets: Box<[Target]> = (0..size).map(target).collect();
         let base = match targets[rank].reach {
-            Reach::Direct(address) => address.value(),
-            Reach::Kernel(_) | Reach::None => 0,
+            Reach::Direct(address) => address,
+            Reach::Kernel(_) | Reach::None => UserAddress::NULL,
+        };
+        let far = if outcomes.iter().any(|outcome| outcome[1] != 0) {
+            let service = Service {
+                communicator: Arc::clone(&own),
+                own: targets[rank].clone(),
+                base,
+                segment: Arc::clone(&segment),
+                member: me as u32,
+            };
+            Some(Far::start(process, service, size)?)
+        } else {
+            None
         };
         let figures = Figures {
-            base,
+            base: base.value(),
             size: memory.size(),
             unit: i32::try_from(setting.unit).unwrap_or(i32::MAX),
             flavor: memory.flavor().code(),
@@ -309,6 +327,7 @@ impl Window {
             epochs: Epochs::new(size),
             targets,
             segment,
+            far,
             figures,
             attached: Mutex::default(),
             attributes: AttributeStore::new(),
@@ -322,6 +341,8 @@ impl Window {
     /// MPI_Win_free: collective. The attributes must have been deleted before. The memory goes with the last holder of the window.
     pub fn free(&self, process: &Process) -> Result<()> {
         self.epochs.require_closed(self)?;
-        process.collective(&Call::new(&self.communicator, Collective::Barrier))
+        self.settle_all(process)?;
+        process.collective(&Call::new(&self.communicator, Collective::Barrier))?;
+        self.stop_service(process)
     }
 }

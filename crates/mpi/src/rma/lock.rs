@@ -54,7 +54,7 @@ impl Window {
     }
 
     /// MPI_Win_unlock.
-    pub fn unlock(&self, rank: i32) -> Result<()> {
+    pub fn unlock(&self, process: &Process, rank: i32) -> Result<()> {
         if rank == MPI_PROC_NULL {
             return Ok(());
         }
@@ -64,12 +64,13 @@ impl Window {
             return Err(self.not_locked(rank));
         }
         self.epochs.set(rank, 0);
+        self.settle(process, rank)?;
         if marks & mark::UNCHECKED != 0 {
             Segment::fence();
             return Ok(());
         }
         let access = if marks & mark::SHARED != 0 { Access::Shared } else { Access::Exclusive };
-        self.release(rank, access)
+        self.release(process, rank, access)
     }
 
     /// MPI_Win_lock_all.
@@ -85,7 +86,7 @@ impl Window {
     }
 
     /// MPI_Win_unlock_all.
-    pub fn unlock_all(&self) -> Result<()> {
+    pub fn unlock_all(&self, process: &Process) -> Result<()> {
         if !self.epochs.is_all_locked() {
             return Err(Error::new(
                 MPI_ERR_RMA_SYNC,
@@ -94,10 +95,11 @@ impl Window {
         }
         let unchecked = self.epochs.all_unchecked();
         self.epochs.set_all_locked(false, false);
+        self.settle_all(process)?;
         Segment::fence();
         if !unchecked {
             for rank in 0..self.size() {
-                self.release(rank, Access::Shared)?;
+                self.release(process, rank, Access::Shared)?;
             }
         }
         Ok(())
@@ -105,7 +107,7 @@ impl Window {
 
     /// MPI_Win_flush and MPI_Win_flush_local.
     #[inline]
-    pub fn flush(&self, rank: i32) -> Result<()> {
+    pub fn flush(&self, process: &Process, rank: i32) -> Result<()> {
         if rank == MPI_PROC_NULL {
             return Ok(());
         }
@@ -113,12 +115,13 @@ impl Window {
         if !self.epochs.is_locked(rank) {
             return Err(self.not_locked(rank));
         }
+        self.settle(process, rank)?;
         Segment::fence();
         Ok(())
     }
 
     /// MPI_Win_flush_all and MPI_Win_flush_local_all.
-    pub fn flush_all(&self) -> Result<()> {
+    pub fn flush_all(&self, process: &Process) -> Result<()> {
         if !(0..self.size()).any(|rank| self.epochs.is_locked(rank)) {
             return Err(Error::new(
                 MPI_ERR_RMA_SYNC,
@@ -128,6 +131,7 @@ impl Window {
                 ),
             ));
         }
+        self.settle_all(process)?;
         Segment::fence();
         Ok(())
     }
@@ -155,14 +159,11 @@ impl Window {
         )
     }
 
-    fn member(&self, rank: i32) -> Result<u32> {
-        let target = &self.targets[rank as usize];
-        target.member.ok_or_else(|| self.unreachable(rank))
-    }
-
     /// Takes the lock of a rank, once that can be done.
     fn acquire(&self, process: &Process, rank: i32, access: Access) -> Result<()> {
-        let member = self.member(rank)?;
+        let Some(member) = self.targets[rank as usize].member else {
+            return self.far_lock(process, rank, access, true);
+        };
         if self.segment.try_acquire(member, access) {
             return Ok(());
         }
@@ -178,21 +179,28 @@ impl Window {
         Ok(())
     }
 
-    fn release(&self, rank: i32, access: Access) -> Result<()> {
-        self.segment.release(self.member(rank)?, access);
+    fn release(&self, process: &Process, rank: i32, access: Access) -> Result<()> {
+        match self.targets[rank as usize].member {
+            Some(member) => self.segment.release(member, access),
+            None => self.far_lock(process, rank, access, false)?,
+        }
         Ok(())
     }
 
-    /// Shares the locks of all ranks. Nothing is held while one of them is waited for but that one, so that no two processes wait for each
-    /// other.
+    /// Shares the locks of all ranks. Of this node's, nothing is held while one is waited for but that one, so that no two
+    /// processes wait for each other.
     fn acquire_all(&self, process: &Process) -> Result<()> {
+        let near = |rank: &i32| self.targets[*rank as usize].member;
+        for rank in (0..self.size()).filter(|rank| near(rank).is_none()) {
+            self.acquire(process, rank, Access::Shared)?;
+        }
         let mut held = None;
         loop {
             let others = (0..self.size()).filter(|rank| Some(*rank) != held);
             let mut taken = Vec::new();
             let mut refused = None;
-            for rank in others {
-                if !self.segment.try_acquire(self.member(rank)?, Access::Shared) {
+            for (rank, member) in others.filter_map(|rank| Some((rank, near(&rank)?))) {
+                if !self.segment.try_acquire(member, Access::Shared) {
                     refused = Some(rank);
                     break;
                 }
@@ -200,7 +208,7 @@ impl Window {
             }
             let Some(refused) = refused else { return Ok(()) };
             for rank in taken.into_iter().chain(held) {
-                self.release(rank, Access::Shared)?;
+                self.release(process, rank, Access::Shared)?;
             }
             self.acquire(process, refused, Access::Shared)?;
             held = Some(refused);

@@ -6,13 +6,16 @@
 //! * allocated and shared windows lie in a [`Segment`] that all ranks of the node map: loads and stores;
 //! * created and dynamic windows lie in memory of their own process: the kernel copies.
 //!
+//! Where there is neither (other nodes, or a kernel that does not permit it), messages go to a thread of the target: see `far`.
+//!
 //! Accumulates of every sort hold the update lock of their target, which lies in the segment too. So they are atomic with respect to
-//! each other, whatever datatype and operation they have. When a call for either way returns, the operation is complete at the origin and
-//! at the target; what is left for a flush is to order memory.
+//! each other, whatever datatype and operation they have. When a call for either of the two ways returns, the operation is complete at the origin
+//! and at the target; what is left for a flush is to order memory.
 
 mod accumulate;
 mod create;
 mod epoch;
+mod far;
 mod lock;
 mod sync;
 mod transfer;
@@ -28,6 +31,7 @@ use crate::group::Group;
 use crate::info::Info;
 use crate::{Error, Result};
 use epoch::Epochs;
+use far::Far;
 use parnass_base::UserAddress;
 use parnass_portals::{ProcessId, Segment};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,12 +64,12 @@ enum Reach {
     Direct(UserAddress),
     /// It lies at this address of the target, and the kernel copies.
     Kernel(UserAddress),
-    /// There is none.
+    /// By messages only.
     None,
 }
 
 /// What this process knows of one rank of a window.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Target {
     process: ProcessId,
     reach: Reach,
@@ -93,7 +97,9 @@ pub struct Window {
     communicator: Arc<Communicator>,
     flavor: Flavor,
     targets: Box<[Target]>,
-    segment: Segment,
+    segment: Arc<Segment>,
+    /// Where some rank cannot reach the memory of another.
+    far: Option<Far>,
     epochs: Epochs,
     figures: Figures,
     /// What is attached to a dynamic window here: first byte and length.

@@ -40,6 +40,7 @@ impl Window {
             "MPI_MODE_NOSTORE, MPI_MODE_NOPUT, MPI_MODE_NOPRECEDE and MPI_MODE_NOSUCCEED",
         )?;
         self.epochs.require_closed(self)?;
+        self.settle_all(process)?;
         Segment::fence();
         process.collective(&Call::new(&self.communicator, Collective::Barrier))?;
         self.epochs.set_fenced(assertion & MPI_MODE_NOSUCCEED == 0);
@@ -95,6 +96,7 @@ impl Window {
         let targets = guard(&self.epochs.started).take().ok_or_else(|| self.not_open("MPI_Win_start"))?;
         for rank in &targets {
             self.epochs.set(*rank, 0);
+            self.settle(process, *rank)?;
         }
         Segment::fence();
         self.tell(process, &targets, COMPLETED)

@@ -164,6 +164,13 @@ impl Window {
             Reach::Kernel(base) => (base, false),
             Reach::None => return Err(self.unreachable(place.rank)),
         };
+        let address = base.offset(self.start_of(target, place)?);
+        Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct })
+    }
+
+    /// How far from the base an operation takes place; an error if that is not inside the window.
+    #[inline]
+    pub(super) fn start_of(&self, target: &Target, place: &Place<'_>) -> Result<i64> {
         let start = i128::from(place.displacement) * i128::from(target.unit);
         if self.flavor != Flavor::Dynamic {
             let (low, length) = place.datatype.layout().footprint(place.count);
@@ -172,8 +179,7 @@ impl Window {
                 return Err(self.outside(target, place, low, length));
             }
         }
-        let address = base.offset(start as i64);
-        Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct })
+        Ok(start as i64)
     }
 
     #[cold]
@@ -197,6 +203,9 @@ impl Window {
     #[inline]
     pub fn put(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        if target.reach == Reach::None {
+            return self.far_put(process, target, origin, place);
+        }
         let spot = self.spot(target, place)?;
         let length = origin.size();
         require_room("origin", length, "target", place.size())?;
@@ -219,6 +228,9 @@ impl Window {
     #[inline]
     pub fn get(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        if target.reach == Reach::None {
+            return self.far_get(process, target, origin, place);
+        }
         let spot = self.spot(target, place)?;
         let length = place.size();
         require_room("target", length, "origin", origin.size())?;
