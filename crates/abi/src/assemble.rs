@@ -41,7 +41,7 @@ struct Way {
 }
 
 /// Shared memory, and TCP when there are ranks on other nodes.
-fn way(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Way, String> {
+fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) -> Result<Way, String> {
     let cores = membership.local_cpus as u32;
     if membership.local_size == membership.size {
         let oversubscribed = membership.size > cores;
@@ -65,9 +65,16 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>) -> Result<Way, String
         errors::exit_now(LOST)
     };
     let near = Arc::new(shared);
-    let network =
-        Tcp::new(listener, membership.rank, membership.key(), &contacts, waker(&near), Box::new(on_loss))
-            .map_err(|error| format!("TCP cannot be used: {error}"))?;
+    let network = Tcp::with(
+        listener,
+        membership.rank,
+        membership.key(),
+        &contacts,
+        waker(&near),
+        Box::new(on_loss),
+        tuning::transport_tcp(settings),
+    )
+    .map_err(|error| format!("TCP cannot be used: {error}"))?;
     let transport = Box::new(Hybrid::new(near, network, &nodes));
     Ok(Way { transport, oversubscribed: crowd.oversubscribed, nodes })
 }
@@ -122,7 +129,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let membership = Arc::new(membership);
-    let Way { transport, oversubscribed, nodes } = way(shared, &membership)?;
+    let Way { transport, oversubscribed, nodes } = way(shared, &membership, &tunables)?;
     let interface = Interface::with(transport, tuning::portals(&tunables))
         .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {

@@ -119,6 +119,7 @@ enum What {
     Prefix,
     FanOut,
     Interface,
+    Encrypt,
     Agent,
     Ignored,
     Help,
@@ -266,6 +267,12 @@ const OPTIONS: &[Opt] = &[
         values: &["NAME|NETWORK,..."],
         what: What::Interface,
         help: "let ranks on different hosts talk over these only",
+    },
+    Opt {
+        names: &["encrypt"],
+        values: &[],
+        what: What::Encrypt,
+        help: "encrypt and authenticate what hosts tell each other",
     },
     Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
@@ -519,6 +526,7 @@ fn apply(
             let (name, value) = pair.ok_or_else(|| format!("{option} is {text:?}; it must be NAME=VALUE"))?;
             job.tunables.push((name.to_owned(), value.to_owned()));
         }
+        What::Encrypt => job.tunables.push(("encrypt".to_owned(), "on".to_owned())),
         What::Hosts => {
             let text = value();
             let hosts = hosts::parse_list(&text.to_string_lossy());

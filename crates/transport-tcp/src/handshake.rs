@@ -12,6 +12,7 @@
 //! reads no byte beyond it.
 
 use crate::proof::{self, Step};
+use crate::seal::Keys;
 use crate::wire::{Challenge, Hello, SECRET_BYTES, Secret, VERSIONS, Verdict};
 
 /// Who this process is, for handshakes.
@@ -20,6 +21,22 @@ pub struct Identity {
     pub key: Secret,
     pub me: u32,
     pub size: u32,
+    pub encrypted: bool,
+}
+
+impl Identity {
+    /// Of rank `me` of `size`. Where connections are encrypted every proof is by another key made of the job's: sides that
+    /// disagree on it are of different jobs to each other, and no intruder can talk them out of it.
+    pub fn new(job: &Secret, me: u32, size: u32, encrypted: bool) -> Identity {
+        let key = if encrypted { proof::make(job, Step::Encrypted, &[]) } else { *job };
+        Identity { key, me, size, encrypted }
+    }
+
+    /// The keys of a connection after `said`, if it is encrypted: of what the caller sends, and the callee.
+    fn keys(&self, said: [&[u8]; 2]) -> Option<[Secret; 2]> {
+        let key = |direction: u8| proof::make(&self.key, Step::Stream, &[said[0], said[1], &[direction]]);
+        self.encrypted.then(|| [key(1), key(2)])
+    }
 }
 
 impl std::fmt::Debug for Identity {
@@ -98,6 +115,12 @@ impl Caller {
         }
         Verdict::from_number(*number).map(Move::Over).ok_or(Refusal::Garbage)
     }
+
+    /// The keys of the connection, once the handshake is over; `None`: it is not encrypted.
+    pub fn keys(&self) -> Option<Keys> {
+        let [sending, receiving] = self.identity.keys([&self.hello, self.challenge.as_ref()?])?;
+        Some(Keys { sending, receiving })
+    }
 }
 
 /// The connected side.
@@ -119,7 +142,7 @@ impl Callee {
     /// # Errors
     /// The connection must be closed; nothing else has changed.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Move, Refusal> {
-        let Identity { key, me, size } = &self.identity;
+        let Identity { key, me, size, .. } = &self.identity;
         let Some((hello, said, challenge)) = &self.said else {
             let said: &[u8; Hello::BYTES] = bytes.try_into().map_err(|_| Refusal::Garbage)?;
             let hello = Hello::decode(said).ok_or(Refusal::Garbage)?;
@@ -152,6 +175,13 @@ impl Callee {
         let proof = proof::make(&self.identity.key, Step::Verdict, &[said, challenge, &number]);
         [&number[..], &proof].concat()
     }
+
+    /// The keys of the connection, once the handshake is over; `None`: it is not encrypted.
+    pub fn keys(&self) -> Option<Keys> {
+        let (_, said, challenge) = self.said.as_ref()?;
+        let [receiving, sending] = self.identity.keys([said, challenge])?;
+        Some(Keys { sending, receiving })
+    }
 }
 
 #[cfg(test)]
@@ -160,7 +190,37 @@ mod tests {
     use proptest::prelude::*;
 
     fn identity(key: u8, me: u32) -> Identity {
-        Identity { key: [key; SECRET_BYTES], me, size: 4 }
+        Identity::new(&[key; SECRET_BYTES], me, 4, false)
+    }
+
+    #[test]
+    fn both_sides_make_the_same_keys_and_others_for_each_connection_and_direction() {
+        let keys = |nonces: [u8; 2]| {
+            let encrypted = |me| Identity::new(&[5; SECRET_BYTES], me, 4, true);
+            let (mut caller, first) = Caller::new(encrypted(1), 2, [nonces[0]; SECRET_BYTES]);
+            let (mut callee, _) = Callee::new(encrypted(2), [nonces[1]; SECRET_BYTES]);
+            let Move::Exchange(hello, _) = first else { panic!("a caller speaks first") };
+            let Move::Exchange(challenge, _) = callee.receive(&hello).unwrap() else { panic!("a challenge") };
+            let Move::Exchange(answer, _) = caller.receive(&challenge).unwrap() else { panic!("an answer") };
+            assert_eq!(callee.receive(&answer), Ok(Move::Decide(1)));
+            let (one, two) = (caller.keys().unwrap(), callee.keys().unwrap());
+            assert_eq!((one.sending, one.receiving), (two.receiving, two.sending));
+            [one.sending, one.receiving]
+        };
+        let all = [keys([1, 2]), keys([1, 3]), keys([4, 2])].concat();
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), 6);
+        let (caller, _) = Caller::new(identity(5, 1), 2, [1; SECRET_BYTES]);
+        assert!(caller.keys().is_none());
+    }
+
+    #[test]
+    fn who_encrypts_does_not_talk_to_who_does_not() {
+        let hello = Caller::new(identity(5, 1), 2, [1; SECRET_BYTES]).1;
+        let Move::Exchange(hello, _) = hello else { panic!("a caller speaks first") };
+        let encrypted = Identity::new(&[5; SECRET_BYTES], 2, 4, true);
+        let (mut callee, _) = Callee::new(encrypted, [2; SECRET_BYTES]);
+        assert_eq!(callee.receive(&hello), Err(Refusal::OtherJob));
     }
 
     /// Plays a handshake of rank 1 with rank 2; `meddle` may change each message. What each side ends with.

@@ -4,6 +4,7 @@
 //! its place, and only what lies behind it into the buffer. The place is decided by whoever takes the message: memory of
 //! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own.
 
+use crate::seal::Opener;
 use crate::wire::{FrameKind, Head};
 use parnass_base::lane::{Message, WORDS};
 use parnass_base::{Scratch, UserAddress, socket};
@@ -23,6 +24,8 @@ const BUDGET: usize = 4 << 20;
 struct Stream {
     peer: u32,
     socket: Arc<OwnedFd>,
+    /// Where the connection is encrypted.
+    opener: Option<Opener>,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -98,10 +101,11 @@ pub struct Incoming {
 
 impl Incoming {
     /// Adds a link; returns its number.
-    pub fn add(&mut self, peer: u32, socket: Arc<OwnedFd>) -> usize {
+    pub fn add(&mut self, peer: u32, socket: Arc<OwnedFd>, opener: Option<Opener>) -> usize {
         self.streams.push(Stream {
             peer,
             socket,
+            opener,
             buffer: vec![0; BUFFER].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -417,9 +421,14 @@ impl Stream {
             (self.start, self.end) = (0, self.end - self.start);
         }
         let room = length + self.buffer.len() - self.end;
-        let read = socket::receive(self.socket.as_fd(), address, length, &mut self.buffer[self.end..])?;
+        let (socket, rest) = (self.socket.as_fd(), &mut self.buffer[self.end..]);
+        let read = match &mut self.opener {
+            None => socket::receive(socket, address, length, rest)?,
+            Some(opener) => opener.receive(socket, address, length, rest)?,
+        };
         self.end += read.saturating_sub(length);
-        self.drained = read < room;
+        // Of what is encrypted more may have come than was opened.
+        self.drained = self.opener.is_none() && read < room;
         Ok(read)
     }
 

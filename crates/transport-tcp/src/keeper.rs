@@ -207,7 +207,7 @@ impl Keeper {
         self.idle_looks = if self.shared.send_gathered() { 0 } else { self.idle_looks + 1 };
         if self.idle_looks >= IDLE_LOOKS {
             self.idle_looks = 0;
-            self.shared.attentive.store(false, Ordering::SeqCst);
+            self.shared.attentive.swap(false, Ordering::SeqCst);
             // What was gathered before the line above, by somebody who then did not ring.
             self.shared.send_gathered();
         }
@@ -535,7 +535,11 @@ impl Keeper {
         }
         self.forget_calls(peer);
         let _ = epoll::delete(&self.shared.gate, &pending.socket);
-        let ready = tune(&pending.socket).and_then(|()| self.shared.establish(peer, pending.socket));
+        let keys = match &pending.side {
+            Side::Caller(caller) => caller.keys(),
+            Side::Callee(callee) => callee.keys(),
+        };
+        let ready = tune(&pending.socket).and_then(|()| self.shared.establish(peer, pending.socket, keys));
         if let Err(error) = ready {
             self.obey(Command::Lost(peer, error));
         }

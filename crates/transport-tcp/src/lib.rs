@@ -1,6 +1,6 @@
 //! TCP between the ranks of several machines.
 //!
-//! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `address`, where peers are;
+//! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `address`, where peers are;
 //! `outgoing` and `incoming`, the two directions of a stream; `link`, the connections of a process; `keeper`, the thread
 //! that makes them; `transport`, what the layers above see.
 #![forbid(unsafe_code)]
@@ -12,10 +12,14 @@ mod keeper;
 mod link;
 mod outgoing;
 mod proof;
+mod seal;
 mod transport;
+#[rustfmt::skip]
+mod tuning;
 mod wire;
 
 pub use address::{INTERFACE_VARIABLE, Selection};
 pub use handshake::Refusal;
 pub use link::{Loss, Refusals};
 pub use transport::{Listener, Tcp, machine_of};
+pub use tuning::Tuning;

@@ -4,6 +4,7 @@ use crate::address::{Contact, interface_of};
 use crate::handshake::{Identity, Refusal};
 use crate::incoming::{Incoming, Notes};
 use crate::outgoing::Outgoing;
+use crate::seal::{Keys, Opener, Sealer};
 use crate::wire::{FrameKind, Head};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -48,6 +49,8 @@ pub enum Stage {
 pub struct Out {
     pub stage: Stage,
     pub row: Outgoing,
+    /// Where the connection is encrypted.
+    sealer: Option<Sealer>,
     /// The socket took no more, and tells when it does.
     blocked: bool,
     /// Stands in the list of links with something gathered.
@@ -57,6 +60,19 @@ pub struct Out {
     batch: usize,
     /// The two ends of the connection, for messages.
     pub way: String,
+}
+
+impl Out {
+    /// Whether all is sent.
+    fn is_sent(&self) -> bool {
+        self.row.is_empty() && self.sealer.as_ref().is_none_or(|sealer| sealer.unsent().is_empty())
+    }
+
+    /// Forgets what is not sent.
+    fn clear(&mut self) {
+        self.row = Outgoing::default();
+        self.sealer = None;
+    }
 }
 
 /// The link to one peer.
@@ -207,6 +223,7 @@ impl Shared {
             let out = Out {
                 stage: Stage::Idle,
                 row: Outgoing::default(),
+                sealer: None,
                 blocked: false,
                 gathered: false,
                 last: None,
@@ -393,13 +410,23 @@ impl Shared {
         let Stage::Up(socket, number) = &out.stage else { return };
         let (socket, number) = (socket.clone(), *number);
         let mut full = false;
-        while !out.row.is_empty() {
-            let sent = match out.row.one_run() {
-                Some(run) => socket::send(socket.as_fd(), &[Part::Bytes(run)]),
-                None => socket::send(socket.as_fd(), &out.row.parts()),
+        while !out.is_sent() {
+            let sent = match (&mut out.sealer, out.row.one_run()) {
+                (Some(sealer), _) => {
+                    if sealer.unsent().is_empty() {
+                        let count = sealer.seal(&out.row.parts());
+                        out.row.sent(count, &mut |then| self.tell(then));
+                    }
+                    let sent = socket::send(socket.as_fd(), &[Part::Bytes(sealer.unsent())]);
+                    sent.map(|count| sealer.sent(count))
+                }
+                (None, Some(run)) => socket::send(socket.as_fd(), &[Part::Bytes(run)])
+                    .map(|count| out.row.sent(count, &mut |then| self.tell(then))),
+                (None, None) => socket::send(socket.as_fd(), &out.row.parts())
+                    .map(|count| out.row.sent(count, &mut |then| self.tell(then))),
             };
             match sent {
-                Ok(count) => out.row.sent(count, &mut |then| self.tell(then)),
+                Ok(()) => (),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     full = true;
                     break;
@@ -409,7 +436,7 @@ impl Shared {
                     if error.kind() != io::ErrorKind::BrokenPipe {
                         self.lose(link, out, error);
                     } else {
-                        out.row = Outgoing::default();
+                        out.clear();
                     }
                     return;
                 }
@@ -425,7 +452,7 @@ impl Shared {
     fn lose(&self, link: &Link, out: &mut Out, error: io::Error) {
         if matches!(out.stage, Stage::Up(..) | Stage::Wanted) {
             out.stage = Stage::Lost;
-            out.row = Outgoing::default();
+            out.clear();
             if !self.closing.load(Ordering::Relaxed) {
                 self.command(Command::Lost(link.peer, error));
             }
@@ -433,12 +460,14 @@ impl Shared {
     }
 
     /// Makes `socket` the connection to `peer`.
-    pub fn establish(&self, peer: u32, socket: OwnedFd) -> io::Result<()> {
+    pub fn establish(&self, peer: u32, socket: OwnedFd, keys: Option<Keys>) -> io::Result<()> {
         let socket = Arc::new(socket);
         let mut incoming = lock(&self.incoming);
-        let number = incoming.add(peer, socket.clone());
+        let opener = keys.as_ref().map(|keys| Opener::new(&keys.receiving));
+        let number = incoming.add(peer, socket.clone(), opener);
         let link = self.link(peer);
         let mut out = lock(&link.out);
+        out.sealer = keys.as_ref().map(|keys| Sealer::new(&keys.sending));
         out.way = self.way(&socket);
         out.stage = Stage::Up(socket.clone(), number);
         epoll::add(&self.sockets, &*socket, EventData::new_u64(number as u64), EventFlags::IN)?;
@@ -499,13 +528,13 @@ impl Shared {
                 match &out.stage {
                     Stage::Up(socket, _) => {
                         let socket = socket.clone();
-                        if out.row.is_empty() {
+                        if out.is_sent() {
                             let kind = FrameKind::Goodbye;
                             let head =
                                 Head { kind, words: 0, counted: false, tag: 0, returned: 0, payload: 0 };
                             out.row.frame(&head, &[]);
                             self.write(link, out);
-                            if out.row.is_empty() {
+                            if out.is_sent() {
                                 let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Write);
                                 self.forget(out);
                                 out.stage = Stage::Over;

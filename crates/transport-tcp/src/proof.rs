@@ -16,6 +16,10 @@ pub enum Step {
     Answer,
     /// The end of the handshake.
     Verdict,
+    /// The key that stands for the job's where connections are encrypted.
+    Encrypted,
+    /// The key of one direction of an encrypted connection.
+    Stream,
 }
 
 fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
@@ -24,6 +28,8 @@ fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
         Step::Challenge => b"parnass challenge",
         Step::Answer => b"parnass answer",
         Step::Verdict => b"parnass verdict",
+        Step::Encrypted => b"parnass encrypted",
+        Step::Stream => b"parnass stream",
     };
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(&[label.len() as u8]);

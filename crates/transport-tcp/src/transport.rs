@@ -5,7 +5,7 @@ use crate::handshake::Identity;
 use crate::incoming::Incoming;
 use crate::keeper::{self, Keeper};
 use crate::link::{Loss, Refusals, Shared, lock};
-use crate::wire::Secret;
+use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::lane::Message;
 use parnass_base::socket::InterfaceAddress;
@@ -89,14 +89,29 @@ impl Tcp {
         waker: Box<dyn Fn() + Send>,
         on_loss: Box<dyn Fn(Loss) + Send>,
     ) -> io::Result<Tcp> {
-        let key: Secret = *key;
+        Self::with(listener, me, key, contacts, waker, on_loss, Tuning::default())
+    }
+
+    /// As [`Tcp::new`], with other values than the defaults.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with(
+        listener: Listener,
+        me: u32,
+        key: &[u8; 32],
+        contacts: &[impl AsRef<[u8]>],
+        waker: Box<dyn Fn() + Send>,
+        on_loss: Box<dyn Fn(Loss) + Send>,
+        tuning: Tuning,
+    ) -> io::Result<Tcp> {
         let contacts: Option<Vec<Contact>> =
             contacts.iter().map(|bytes| Contact::decode(bytes.as_ref())).collect();
         let contacts = contacts.ok_or_else(|| {
             let text = "what a rank says of its addresses is not understood: use one release on all hosts";
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
-        let identity = Identity { key, me, size: contacts.len() as u32 };
+        let identity = Identity::new(key, me, contacts.len() as u32, tuning.encrypt);
         let shared = Arc::new(Shared::new(identity, contacts, listener.interfaces)?);
         let keeper = Keeper::new(shared.clone(), listener.sockets, waker, on_loss)?;
         let thread = std::thread::Builder::new()

@@ -10,8 +10,9 @@ pub const RECEIVE_SPINS: usize = 3;
 pub const HELPER_FROM_BYTES: usize = 4;
 pub const HELPER_PAUSE: usize = 5;
 pub const HELPER_LOOKS: usize = 6;
-pub const DIRECT_THRESHOLD: usize = 7;
-pub const COLLECTIVE: usize = 8;
+pub const ENCRYPT: usize = 7;
+pub const DIRECT_THRESHOLD: usize = 8;
+pub const COLLECTIVE: usize = 9;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -91,6 +92,17 @@ pub static TABLE: &[Tunable] = &[
         room: "portals",
         measured: false,
         what: "Looks of the helper thread without any work before it sleeps until it is rung.",
+    },
+    Tunable {
+        name: "encrypt",
+        variable: "PARNASS_ENCRYPT",
+        kind: Kind::Switch,
+        default: Value::Switch(false),
+        least: 0,
+        most: u64::MAX,
+        room: "transport-tcp",
+        measured: false,
+        what: "Whether what ranks on different hosts tell each other is encrypted and authenticated; mpiexec --encrypt is the same. Within a host nothing is.",
     },
     Tunable {
         name: "direct_threshold",

@@ -27,3 +27,10 @@ pub fn transport_shm(settings: &Settings) -> parnass_transport_shm::Tuning {
         yields: settings.number(tunables::YIELDS) as u32,
     }
 }
+
+/// For parnass-transport-tcp.
+pub fn transport_tcp(settings: &Settings) -> parnass_transport_tcp::Tuning {
+    parnass_transport_tcp::Tuning {
+        encrypt: settings.switch(tunables::ENCRYPT),
+    }
+}
