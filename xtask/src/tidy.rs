@@ -247,6 +247,7 @@ fn concrete_transports(sources: &[Source]) -> Vec<String> {
         path.starts_with("crates/transport-")
             || path.starts_with("crates/launcher/")
             || path.starts_with("xtask/")
+            || path.starts_with("fuzz/")
             || path == "crates/abi/src/assemble.rs"
             || path.starts_with("crates/abi/src/assemble/")
             || path.contains("/tests/")

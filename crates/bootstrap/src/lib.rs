@@ -13,6 +13,8 @@
 
 pub mod description;
 mod foreign;
+#[doc(hidden)]
+pub mod fuzzing;
 mod link;
 mod pmi;
 mod pmix;

@@ -2,6 +2,7 @@
 //! processes that they start. A line of `NAME=VALUE` words in each direction, on a socket that is inherited; a store
 //! of names and values, and a barrier after which every process sees what all have put.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -169,21 +170,22 @@ pub fn nodes_of_mapping(text: &str, size: u32) -> Option<Vec<u32>> {
     if numbers.is_empty() || !numbers.len().is_multiple_of(3) {
         return None;
     }
-    let mut found: Vec<u32> = Vec::new();
+    let mut found: BTreeMap<u32, u32> = BTreeMap::new();
     let mut nodes = Vec::with_capacity(size as usize);
     while nodes.len() < size as usize {
         let before = nodes.len();
         for block in numbers.chunks_exact(3) {
             for node in block[0]..block[0].checked_add(block[1])? {
+                if block[2] == 0 {
+                    break;
+                }
+                let next = found.len() as u32;
+                let index = *found.entry(node).or_insert(next);
                 for _ in 0..block[2] {
                     if nodes.len() == size as usize {
                         return Some(nodes);
                     }
-                    let index = found.iter().position(|&known| known == node).unwrap_or_else(|| {
-                        found.push(node);
-                        found.len() - 1
-                    });
-                    nodes.push(index as u32);
+                    nodes.push(index);
                 }
                 if nodes.len() == size as usize {
                     return Some(nodes);
@@ -209,9 +211,15 @@ mod tests {
         assert_eq!(nodes_of_mapping("(vector,(0,2,1))", 5), Some(vec![0, 1, 0, 1, 0]));
         assert_eq!(nodes_of_mapping("(vector,(0,1,3),(1,1,1))", 4), Some(vec![0, 0, 0, 1]));
         assert_eq!(nodes_of_mapping("(vector,(5,1,1),(2,1,1))", 2), Some(vec![0, 1]));
-        for text in
-            ["", "(vector,)", "(vector,(0,1))", "(vector,(0,0,0))", "(matrix,(0,1,1))", "(vector,(0,x,1))"]
-        {
+        for text in [
+            "",
+            "(vector,)",
+            "(vector,(0,1))",
+            "(vector,(0,0,0))",
+            "(matrix,(0,1,1))",
+            "(vector,(0,x,1))",
+            "(vector,(0,4294967295,0))",
+        ] {
             assert_eq!(nodes_of_mapping(text, 3), None, "{text}");
         }
     }

@@ -117,7 +117,7 @@ pub enum Message {
 }
 
 impl Message {
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let text = match self {
             Message::Join { version, secret, rank } => format!("join {version} {:032x} {rank}", secret.0),
             Message::Welcome(Welcome { app_number, local_cpus, bound }) => {
@@ -135,7 +135,7 @@ impl Message {
     }
 
     /// `None` when the bytes are no message; they come from another process and may be anything.
-    fn decode(bytes: &[u8]) -> Option<Message> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Message> {
         if let Some(part) = bytes.strip_prefix(EXCHANGE) {
             return Some(Message::Exchange(part.to_vec()));
         }

@@ -22,6 +22,8 @@ mod arguments;
 pub mod descendants;
 mod environment;
 mod front;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guardian;
 mod hosts;
 mod output;

@@ -364,11 +364,12 @@ impl Incoming {
         }
     }
 
-    fn payload(&mut self, bulk: Bulk) -> (usize, &mut Payload, &mut Stream) {
-        let name = (bulk.0 as usize).wrapping_sub(1);
-        let payload = self.payloads.get_mut(name).and_then(Option::as_mut).expect("a payload not used up");
+    /// A payload that is not used up. `None`: a peer has said that its message has one, which it has not.
+    fn payload(&mut self, bulk: Bulk) -> Option<(usize, &mut Payload, &mut Stream)> {
+        let name = usize::try_from(bulk.0).ok()?.checked_sub(1)?;
+        let payload = self.payloads.get_mut(name)?.as_mut()?;
         let stream = &mut self.streams[payload.stream];
-        (name, payload, stream)
+        Some((name, payload, stream))
     }
 
     /// See [`parnass_transport::Network::land`].
@@ -380,7 +381,7 @@ impl Incoming {
         then: Message,
         notes: &dyn Notes,
     ) -> bool {
-        let (name, payload, stream) = self.payload(bulk);
+        let Some((name, payload, stream)) = self.payload(bulk) else { return true };
         let room = length.min(payload.length);
         if let Place::Kept(memory) = &payload.place {
             target.copy_from(memory.address(), payload.received.min(room));
@@ -403,7 +404,7 @@ impl Incoming {
 
     /// See [`parnass_transport::Network::discard`].
     pub fn discard(&mut self, bulk: Bulk, notes: &dyn Notes) {
-        let (name, payload, _) = self.payload(bulk);
+        let Some((name, payload, _)) = self.payload(bulk) else { return };
         payload.place = Place::Nowhere;
         if payload.received == payload.length {
             self.finish(name, notes);

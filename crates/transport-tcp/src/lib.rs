@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 mod incoming;
 mod keeper;
@@ -15,6 +17,7 @@ mod proof;
 mod seal;
 mod transport;
 #[rustfmt::skip]
+#[expect(clippy::derivable_impls, reason = "generated: with other defaults it could not be derived")]
 mod tuning;
 mod wire;
 

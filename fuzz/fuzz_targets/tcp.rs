@@ -1,0 +1,11 @@
+//! Contacts, handshakes, frames and encrypted records of TCP: the first byte says which decoder reads the rest.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use parnass_transport_tcp::fuzzing::{DECODERS, decode};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some((decoder, bytes)) = bytes.split_first() {
+        decode(usize::from(*decoder) % DECODERS, bytes);
+    }
+});
