@@ -21,9 +21,11 @@ pub struct LauncherLink(Kind);
 enum Kind {
     Alone,
     Own {
-        socket: OwnedFd,
-        /// The launcher holds its other end and sends nothing on it: the kernel ends this process when it is closed.
+        /// The launcher holds its other end and sends nothing on it: the kernel ends this process when it is closed. Before
+        /// `socket`, so that it is dropped first: the launcher closes its end when it sees that one closed, and a process that
+        /// gives up after it has joined is to say why.
         _watch: OwnedFd,
+        socket: OwnedFd,
         /// Held by the thread that exchanges.
         exchanging: Mutex<()>,
     },
@@ -79,7 +81,7 @@ impl LauncherLink {
                         Error::new("the launcher describes the job in a way that is not understood")
                     })?;
                 die_with(watch.as_fd()).map_err(gone)?;
-                let link = LauncherLink(Kind::Own { socket, _watch: watch, exchanging: Mutex::default() });
+                let link = LauncherLink(Kind::Own { _watch: watch, socket, exchanging: Mutex::default() });
                 Ok((link, Given { welcome, memory, description }))
             }
             (Message::Refused(reason), _) => Err(Error::new(reason)),
