@@ -6,10 +6,13 @@ use super::{Window, guard};
 use crate::coll::{Call, Collective};
 use crate::comm::Plane;
 use crate::constants::*;
+use crate::datatype::Buffer;
 use crate::group::Group;
 use crate::process::{Process, UserBytes};
+use crate::pt2pt::SendMode;
 use crate::request::Operation;
 use crate::{Error, Result};
+use parnass_base::UserAddress;
 use parnass_portals::Segment;
 
 /// Tag of the message that says: the memory is exposed.
@@ -68,7 +71,7 @@ impl Window {
         *guard(&self.epochs.exposed) = Some(completions);
         Segment::fence();
         if assertion & MPI_MODE_NOCHECK == 0 {
-            self.tell(process, &origins, POSTED)?;
+            self.tell(process, &origins, POSTED, SendMode::Standard)?;
         }
         Ok(())
     }
@@ -99,7 +102,10 @@ impl Window {
             self.settle(process, *rank)?;
         }
         Segment::fence();
-        self.tell(process, &targets, COMPLETED)
+        // Between nodes another message could come to the target before this one, by way of a third process: MPI_Win_test
+        // must not say afterwards that this process has not completed.
+        let mode = if self.far.is_some() { SendMode::Synchronous } else { SendMode::Standard };
+        self.tell(process, &targets, COMPLETED, mode)
     }
 
     /// MPI_Win_wait.
@@ -150,11 +156,11 @@ impl Window {
         ranks.iter().map(receive).collect()
     }
 
-    fn tell(&self, process: &Process, ranks: &[i32], tag: u32) -> Result<()> {
+    fn tell(&self, process: &Process, ranks: &[i32], tag: u32, mode: SendMode) -> Result<()> {
         for rank in ranks {
             let plane = Plane::PointToPoint;
-            let operation =
-                process.start_send_bytes(&self.communicator, plane, *rank, tag, UserBytes::EMPTY)?;
+            let nothing = Buffer::new(UserAddress::NULL, 0, process.datatypes().byte());
+            let operation = process.start_send(&self.communicator, plane, *rank, tag, nothing, mode)?;
             wait_for(process, operation)?;
         }
         Ok(())
