@@ -169,6 +169,10 @@ impl Keeper {
             }
             self.look_after_time();
             self.look_after_gathered();
+            if self.shared.has_told() && !self.shared.closing.load(Ordering::Relaxed) {
+                // This thread has sent the last of what was lent, perhaps, and nobody else knows.
+                (self.waker)();
+            }
         }
     }
 

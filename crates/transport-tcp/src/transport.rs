@@ -191,7 +191,8 @@ impl Network for Tcp {
         }
         let mut incoming = lock(&self.shared.incoming);
         self.shared.look(&mut incoming);
-        incoming.has_ready()
+        // A look also writes where a socket has room again, and what was lent may be sent now.
+        incoming.has_ready() || self.shared.has_told()
     }
 
     fn take(&self, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize {
