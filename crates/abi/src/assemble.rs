@@ -9,7 +9,7 @@ use parnass_portals::Interface;
 use parnass_transport::Transport;
 use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, Tcp, machine_of};
+use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
 use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -65,16 +65,16 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         errors::exit_now(LOST)
     };
     let near = Arc::new(shared);
-    let network = Tcp::with(
-        listener,
-        membership.rank,
-        membership.key(),
-        &contacts,
-        waker(&near),
-        Box::new(on_loss),
-        tuning::transport_tcp(settings),
-    )
-    .map_err(|error| format!("TCP cannot be used: {error}"))?;
+    let network = listener
+        .join(
+            membership.rank,
+            membership.key(),
+            &contacts,
+            waker(&near),
+            Box::new(on_loss),
+            tuning::transport_tcp(settings),
+        )
+        .map_err(|error| format!("TCP cannot be used: {error}"))?;
     let transport = Box::new(Hybrid::new(near, network, &nodes));
     Ok(Way { transport, oversubscribed: crowd.oversubscribed, nodes })
 }

@@ -4,7 +4,7 @@ use parnass_transport::Transport;
 use parnass_transport::conformance::{Job, check};
 use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use parnass_transport_tcp::{Listener, Selection, Tcp};
+use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
 use std::sync::Arc;
 
 /// A job whose ranks are on these nodes.
@@ -24,7 +24,8 @@ fn make(nodes: &[u32]) -> Job {
             let memory = JobMemory::open(files[node as usize].try_clone().unwrap()).unwrap();
             let near = Arc::new(SharedMemory::attach(memory, place).unwrap());
             let lost = Box::new(|loss| panic!("{loss}"));
-            let tcp = Tcp::new(listener, rank, &[7; 32], &contacts, waker(&near), lost).unwrap();
+            let tuning = TcpTuning::default();
+            let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near), lost, tuning).unwrap();
             Arc::new(Hybrid::new(near, tcp, nodes)) as Arc<dyn Transport>
         })
         .collect()

@@ -1,6 +1,8 @@
 //! Where ranks can be reached: what each tells the others of itself, and in which order its addresses are tried.
 
 use parnass_base::socket::InterfaceAddress;
+use parnass_transport_stream::Selection;
+use parnass_transport_stream::interfaces::{is_doubtful, is_in, is_usable};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What a rank tells all others: its host and its listening socket.
@@ -31,28 +33,6 @@ const OFFERS: usize = 32;
 /// Longest name, in bytes.
 const NAME_BYTES: usize = 120;
 
-/// Prefixes of the names of interfaces that often lead nowhere from another host.
-const DOUBTFUL: [&str; 18] = [
-    "docker",
-    "br-",
-    "veth",
-    "virbr",
-    "vmnet",
-    "vboxnet",
-    "lxc",
-    "lxd",
-    "podman",
-    "cni",
-    "flannel",
-    "cali",
-    "tun",
-    "tap",
-    "wg",
-    "tailscale",
-    "zt",
-    "ppp",
-];
-
 impl Contact {
     /// Of this process, listening at `port`, with those of `interfaces` that `selection` leaves.
     ///
@@ -71,17 +51,11 @@ impl Contact {
             .map(|entry| Offer {
                 address: entry.address,
                 prefix: entry.prefix,
-                doubtful: DOUBTFUL.iter().any(|prefix| entry.interface.starts_with(prefix)),
+                doubtful: is_doubtful(&entry.interface),
             })
             .collect();
         if addresses.is_empty() {
-            let names: Vec<String> =
-                interfaces.iter().map(|entry| format!("{} {}", entry.interface, entry.address)).collect();
-            return Err(format!(
-                "{INTERFACE_VARIABLE} is '{}', but host {host} has no such interface or network; it has: {}",
-                selection.0.join(","),
-                names.join(", ")
-            ));
+            return Err(selection.complaint(&host, interfaces));
         }
         addresses.sort_by_key(|offer| offer.doubtful);
         addresses.truncate(OFFERS);
@@ -154,63 +128,6 @@ impl Contact {
     }
 }
 
-/// Environment variable that names the interfaces (`eth0`) or networks (`10.1.0.0/16`) to be used, separated by commas.
-pub const INTERFACE_VARIABLE: &str = "PARNASS_INTERFACE";
-
-/// Which interfaces may be used: all, or those that the user names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection(Vec<String>);
-
-impl Selection {
-    /// From names and networks, separated by commas; empty: all.
-    ///
-    /// # Errors
-    /// A word with a slash is no network.
-    pub fn parse(text: &str) -> Result<Selection, String> {
-        let words: Vec<String> =
-            text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        match words.iter().find(|word| word.contains('/') && network(word).is_none()) {
-            Some(word) => Err(format!("'{word}' is neither an interface nor a network such as 10.1.0.0/16")),
-            None => Ok(Selection(words)),
-        }
-    }
-
-    fn takes(&self, entry: &InterfaceAddress) -> bool {
-        self.0.is_empty()
-            || self.0.iter().any(|word| match network(word) {
-                Some((address, prefix)) => is_in(entry.address, address, prefix),
-                None => *word == entry.interface,
-            })
-    }
-}
-
-fn network(word: &str) -> Option<(IpAddr, u8)> {
-    let (address, prefix) = word.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let prefix = prefix.parse().ok().filter(|prefix| *prefix <= if address.is_ipv4() { 32 } else { 128 })?;
-    Some((address, prefix))
-}
-
-/// Whether an address can be told to others: those of one link alone need a name of this host's interface.
-fn is_usable(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => !address.is_link_local() && !address.is_unspecified(),
-        IpAddr::V6(address) => !address.is_unicast_link_local() && !address.is_unspecified(),
-    }
-}
-
-fn is_in(address: IpAddr, network: IpAddr, prefix: u8) -> bool {
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => {
-            prefix == 0 || (address.to_bits() ^ network.to_bits()) >> (32 - u32::from(prefix)) == 0
-        }
-        (IpAddr::V6(address), IpAddr::V6(network)) => {
-            prefix == 0 || (address.to_bits() ^ network.to_bits()) >> (128 - u32::from(prefix)) == 0
-        }
-        _ => false,
-    }
-}
-
 /// The addresses of a peer in the order in which they are tried: loopback on the same machine; networks that this
 /// machine is in; others; and last what looks like containers' and private networks. An address that this machine has
 /// itself leads to itself, and is left out unless the peer is on it.
@@ -237,11 +154,6 @@ pub fn candidates(mine: &[InterfaceAddress], machine: &str, peer: &Contact) -> V
         .collect();
     placed.sort_by_key(|(place, address)| (*place, address.is_ipv6()));
     placed.into_iter().map(|(_, address)| address).collect()
-}
-
-/// The interface of this machine that has `address`.
-pub fn interface_of(mine: &[InterfaceAddress], address: IpAddr) -> &str {
-    mine.iter().find(|own| own.address == address).map_or("an interface unknown", |own| &own.interface)
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 //! or be taken for what it is not.
 
 use crate::address::Contact;
-use crate::handshake::{Callee, Caller, Identity, Move};
-use crate::incoming::{Incoming, Notes};
-use crate::seal::{Opener, Sealer};
-use crate::wire::{Challenge, FrameKind, Head, Hello};
+use crate::sockets::Socket;
 use parnass_base::Scratch;
 use parnass_base::lane::Message;
 use parnass_base::socket::Part;
 use parnass_transport::{BULK_WORD, Bulk, LENGTH_WORD};
+use parnass_transport_stream::handshake::{Callee, Caller, Identity, Move};
+use parnass_transport_stream::incoming::{Incoming, Notes};
+use parnass_transport_stream::seal::{Opener, Sealer};
+use parnass_transport_stream::wire::{Challenge, FrameKind, Head, Hello};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -137,7 +138,7 @@ fn stream(bytes: &[u8], opener: Option<Opener>) {
     let ears = Ears::default();
     let incoming = Mutex::new(Incoming::default());
     let lock = || incoming.lock().expect("one thread");
-    let number = lock().add(0, Arc::new(near), opener);
+    let number = lock().add(0, Arc::new(Socket::new(near, &[])), opener);
     let memory = Scratch::new(64);
     let then = Message { tag: 0, words: [0; 7] };
     // The kernel tells of a stream until its end was seen.

@@ -4,10 +4,12 @@
 //! messages are being gathered it looks after them, so that none waits long for others.
 
 use crate::address::candidates;
-use crate::handshake::{Callee, Caller, Move, Refusal};
-use crate::link::{BELL, Command, Loss, SOCKETS, Shared, Stage, lock};
-use crate::wire::{Secret, Verdict};
+use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets};
 use parnass_base::atomics::Ordering;
+use parnass_transport_stream::handshake::{Callee, Caller, Move};
+use parnass_transport_stream::proof::fresh;
+use parnass_transport_stream::wire::Verdict;
+use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Pipe, Refusal, Stage, Streams, Watch, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,14 +29,6 @@ const STAGGER: Duration = Duration::from_millis(250);
 const AGAIN: Duration = Duration::from_millis(500);
 /// For so long a peer that cannot be reached is tried.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// So long after a loss it is told: the launcher knows best why a process is gone, and is let speak first.
-const GRACE: Duration = Duration::from_secs(2);
-/// Between two looks at what was gathered.
-const PAUSE: Duration = Duration::from_micros(100);
-/// Looks that find nothing before the keeper sleeps again.
-const IDLE_LOOKS: u32 = 10;
-/// After arrivals that nobody was asleep for, it is watched again after so long, and at most after so long.
-const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
 /// Between two looks for peers that answer no more.
 const CHECK: Duration = Duration::from_secs(5);
 /// A peer that acknowledges nothing for so long is lost.
@@ -73,24 +67,13 @@ struct Call {
 
 /// The keeper's own.
 pub struct Keeper {
-    shared: Arc<Shared>,
+    streams: Arc<Streams<Sockets>>,
     listeners: Vec<OwnedFd>,
-    waker: Box<dyn Fn() + Send>,
-    on_loss: Box<dyn Fn(Loss) + Send>,
+    watch: Watch,
     pending: BTreeMap<u64, Pending>,
     next_name: u64,
     calls: BTreeMap<u32, Call>,
-    losses: Vec<(Instant, Loss)>,
-    rearm: Option<Instant>,
-    rearm_after: Duration,
     check: Instant,
-    idle_looks: u32,
-}
-
-fn random() -> io::Result<Secret> {
-    let mut bytes = [0; 32];
-    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    if count == bytes.len() { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// A listening socket on all addresses of both families, at the same port; where there is no IPv6, of IPv4 alone.
@@ -115,28 +98,23 @@ pub fn listen() -> io::Result<(Vec<OwnedFd>, u16)> {
 
 impl Keeper {
     pub fn new(
-        shared: Arc<Shared>,
+        streams: Arc<Streams<Sockets>>,
         listeners: Vec<OwnedFd>,
         waker: Box<dyn Fn() + Send>,
         on_loss: Box<dyn Fn(Loss) + Send>,
     ) -> io::Result<Keeper> {
         for (number, listener) in (0..).zip(&listeners) {
-            epoll::add(&shared.gate, listener, EventData::new_u64(number), EventFlags::IN)?;
+            epoll::add(&streams.carrier.gate, listener, EventData::new_u64(number), EventFlags::IN)?;
         }
         let next_name = listeners.len() as u64;
         Ok(Keeper {
-            shared,
+            streams,
             listeners,
-            waker,
-            on_loss,
+            watch: Watch::new(waker, on_loss),
             pending: BTreeMap::new(),
             next_name,
             calls: BTreeMap::new(),
-            losses: Vec::new(),
-            rearm: None,
-            rearm_after: REARM.0,
             check: Instant::now() + CHECK,
-            idle_looks: 0,
         })
     }
 
@@ -145,86 +123,45 @@ impl Keeper {
         parnass_base::process::block_signals();
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
             [const { std::mem::MaybeUninit::uninit() }; 64];
-        while !self.shared.stopping.load(Ordering::Acquire) {
+        while !self.streams.stopping.load(Ordering::Acquire) {
             let limit = self.limit();
             let time = limit.map(|limit| rustix::time::Timespec {
                 tv_sec: limit.as_secs() as i64,
                 tv_nsec: i64::from(limit.subsec_nanos()),
             });
-            let Ok((found, _)) = epoll::wait(&self.shared.gate, &mut events, time.as_ref()) else { continue };
+            let Ok((found, _)) = epoll::wait(&self.streams.carrier.gate, &mut events, time.as_ref()) else {
+                continue;
+            };
             for event in found.iter() {
                 match event.data.u64() {
-                    SOCKETS => self.arrivals(),
+                    SOCKETS => self.watch.arrivals(&self.streams),
                     BELL => {
                         let mut count = [0; 8];
-                        let _ = rustix::io::read(&self.shared.bell, &mut count);
+                        let _ = rustix::io::read(&self.streams.carrier.bell, &mut count);
                     }
                     name if (name as usize) < self.listeners.len() => self.let_in(name as usize),
                     name => self.advance(name),
                 }
             }
-            let commands = std::mem::take(&mut *lock(&self.shared.commands));
+            let commands = std::mem::take(&mut *lock(&self.streams.carrier.commands));
             for command in commands {
                 self.obey(command);
             }
             self.look_after_time();
-            self.look_after_gathered();
-            if self.shared.has_told() && !self.shared.closing.load(Ordering::Relaxed) {
-                // This thread has sent the last of what was lent, perhaps, and nobody else knows.
-                (self.waker)();
-            }
+            self.watch.look_after_gathered(&self.streams);
         }
     }
 
     /// How long it may sleep.
     fn limit(&self) -> Option<Duration> {
-        if self.shared.attentive.load(Ordering::Relaxed) {
-            return Some(Duration::ZERO);
-        }
         let pending = self.pending.values().map(|pending| pending.deadline);
         let calls = self.calls.values().map(|call| call.next);
-        let losses = self.losses.iter().map(|(when, _)| *when);
-        let check = self.shared.links().next().map(|_| self.check);
-        let first = pending.chain(calls).chain(losses).chain(check).chain(self.rearm).min()?;
-        Some(first.saturating_duration_since(Instant::now()))
-    }
-
-    /// Connections have something.
-    fn arrivals(&mut self) {
-        if self.shared.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        if self.shared.armed.swap(false, Ordering::Relaxed) {
-            self.rearm_after = REARM.0;
-        } else {
-            self.rearm_after = (self.rearm_after * 2).min(REARM.1);
-        }
-        self.rearm = Some(Instant::now() + self.rearm_after);
-        (self.waker)();
-    }
-
-    fn look_after_gathered(&mut self) {
-        if !self.shared.attentive.load(Ordering::Relaxed) {
-            return;
-        }
-        std::thread::sleep(PAUSE);
-        self.idle_looks = if self.shared.send_gathered() { 0 } else { self.idle_looks + 1 };
-        if self.idle_looks >= IDLE_LOOKS {
-            self.idle_looks = 0;
-            self.shared.attentive.swap(false, Ordering::SeqCst);
-            // What was gathered before the line above, by somebody who then did not ring.
-            self.shared.send_gathered();
-        }
+        let check = self.streams.links().next().map(|_| self.check);
+        self.watch.limit(&self.streams, pending.chain(calls).chain(check))
     }
 
     fn look_after_time(&mut self) {
         let now = Instant::now();
-        if self.rearm.is_some_and(|when| when <= now) {
-            self.rearm = None;
-            let asked = self.shared.armed.load(Ordering::Relaxed);
-            self.shared.arm();
-            self.shared.armed.store(asked, Ordering::Relaxed);
-        }
         let late: Vec<u64> = self
             .pending
             .iter()
@@ -239,17 +176,7 @@ impl Keeper {
         for peer in due {
             self.call_next(peer, now);
         }
-        let mut told = Vec::new();
-        self.losses.retain(|(when, loss)| {
-            let due = *when <= now;
-            if due {
-                told.push(loss.clone());
-            }
-            !due
-        });
-        if !self.shared.closing.load(Ordering::Relaxed) {
-            told.into_iter().for_each(|loss| (self.on_loss)(loss));
-        }
+        self.watch.look_after_time(&self.streams, now);
         if self.check <= now {
             self.check = now + CHECK;
             self.look_for_silence();
@@ -258,14 +185,13 @@ impl Keeper {
 
     /// Peers that acknowledge nothing any more, neither data nor the question whether there is room.
     fn look_for_silence(&self) {
-        for link in self.shared.links() {
+        for link in self.streams.links() {
             let out = lock(&link.out);
             if let Stage::Up(socket, _) = &out.stage
-                && parnass_base::socket::silence(std::os::fd::AsFd::as_fd(&**socket))
-                    .is_ok_and(|silence| silence > SILENCE)
+                && socket.silence().is_ok_and(|silence| silence > SILENCE)
             {
                 // Every read and write of it fails from now on, and the receiving side reports it.
-                let _ = net::shutdown(&**socket, net::Shutdown::Both);
+                socket.cut();
             }
         }
     }
@@ -274,13 +200,13 @@ impl Keeper {
         match command {
             Command::Connect(peer) => self.call(peer),
             Command::Lost(peer, error) => {
-                let contact = &self.shared.contacts[peer as usize];
+                let contact = &self.streams.carrier.contacts[peer as usize];
                 let reason = match error.kind() {
                     io::ErrorKind::UnexpectedEof => "it ended without a goodbye".to_owned(),
                     _ => error.to_string(),
                 };
-                let way = lock(&self.shared.link(peer).out).way.clone();
-                self.lose(
+                let way = lock(&self.streams.link(peer).out).way.clone();
+                self.watch.lose(
                     peer,
                     format!(
                         "the connection to rank {peer} on host {} ({way}) is lost: {reason}. See whether the \
@@ -292,15 +218,11 @@ impl Keeper {
         }
     }
 
-    fn lose(&mut self, rank: u32, text: String) {
-        self.losses.push((Instant::now() + GRACE, Loss { rank, text }));
-    }
-
     /// The addresses of a peer, and the interfaces of this host that lead to them.
     fn describe(&self, peer: u32) -> String {
-        let contact = &self.shared.contacts[peer as usize];
-        let machine = &self.shared.contacts[self.shared.identity.me as usize].machine;
-        let ways = candidates(&self.shared.interfaces, machine, contact);
+        let contact = &self.streams.carrier.contacts[peer as usize];
+        let machine = &self.streams.carrier.contacts[self.streams.identity.me as usize].machine;
+        let ways = candidates(&self.streams.carrier.interfaces, machine, contact);
         let words: Vec<String> = ways.iter().map(SocketAddr::to_string).collect();
         if words.is_empty() { "no address leads there".into() } else { words.join(", ") }
     }
@@ -315,12 +237,12 @@ impl Keeper {
 
     /// Tries the next address of a peer.
     fn call_next(&mut self, peer: u32, now: Instant) {
-        if !matches!(lock(&self.shared.link(peer).out).stage, Stage::Wanted) {
+        if !matches!(lock(&self.streams.link(peer).out).stage, Stage::Wanted) {
             self.calls.remove(&peer);
             return;
         }
-        let machine = &self.shared.contacts[self.shared.identity.me as usize].machine;
-        let contact = &self.shared.contacts[peer as usize];
+        let machine = &self.streams.carrier.contacts[self.streams.identity.me as usize].machine;
+        let contact = &self.streams.carrier.contacts[peer as usize];
         let Some(call) = self.calls.get_mut(&peer) else { return };
         if call.left.is_empty() {
             let tried_before = !call.failures.is_empty();
@@ -330,7 +252,7 @@ impl Keeper {
                 call.next = now + AGAIN;
                 return;
             }
-            call.left = candidates(&self.shared.interfaces, machine, contact).into();
+            call.left = candidates(&self.streams.carrier.interfaces, machine, contact).into();
             if now >= call.until || call.left.is_empty() {
                 let failures = std::mem::take(&mut call.failures);
                 self.calls.remove(&peer);
@@ -350,7 +272,7 @@ impl Keeper {
     }
 
     fn give_up(&mut self, peer: u32, failures: &[String]) {
-        let contact = &self.shared.contacts[peer as usize];
+        let contact = &self.streams.carrier.contacts[peer as usize];
         let mut reasons = failures.to_vec();
         reasons.sort_unstable();
         reasons.dedup();
@@ -359,12 +281,10 @@ impl Keeper {
             "rank {peer} on host {} cannot be reached: {tried}. See whether a firewall between the hosts drops \
              connections to ports that are not reserved, or name the network that connects them: \
              {}=eth0, or {}=10.1.0.0/16",
-            contact.host,
-            crate::address::INTERFACE_VARIABLE,
-            crate::address::INTERFACE_VARIABLE
+            contact.host, INTERFACE_VARIABLE, INTERFACE_VARIABLE
         );
-        lock(&self.shared.link(peer).out).stage = Stage::Lost;
-        self.lose(peer, text);
+        lock(&self.streams.link(peer).out).stage = Stage::Lost;
+        self.watch.lose(peer, text);
     }
 
     fn failed(&mut self, peer: u32, address: SocketAddr, reason: &str) {
@@ -388,7 +308,7 @@ impl Keeper {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => (),
             Err(error) => return Err(error.into()),
         }
-        let (caller, first) = Caller::new(self.shared.identity, peer, random()?);
+        let (caller, first) = Caller::new(self.streams.identity, peer, fresh()?);
         self.add(socket, Some((peer, address)), Side::Caller(caller), first)
     }
 
@@ -406,7 +326,7 @@ impl Keeper {
         self.next_name += 1;
         let connected = target.is_none();
         let flags = if connected { EventFlags::IN } else { EventFlags::OUT };
-        epoll::add(&self.shared.gate, &socket, EventData::new_u64(name), flags)?;
+        epoll::add(&self.streams.carrier.gate, &socket, EventData::new_u64(name), flags)?;
         let pending = Pending {
             socket,
             target,
@@ -439,8 +359,8 @@ impl Keeper {
                 // The one that has been silent longest makes room.
                 self.refuse(strangers[0], Refusal::Crowd, String::new());
             }
-            let Ok(nonce) = random() else { return };
-            let (callee, first) = Callee::new(self.shared.identity, nonce);
+            let Ok(nonce) = fresh() else { return };
+            let (callee, first) = Callee::new(self.streams.identity, nonce);
             let _ = self.add(socket, None, Side::Callee(callee), first);
         }
     }
@@ -451,7 +371,7 @@ impl Keeper {
     fn refuse(&mut self, name: u64, refusal: Refusal, reason: String) {
         let Some(pending) = self.pending.remove(&name) else { return };
         match pending.target {
-            None => self.shared.refusals.count(refusal),
+            None => self.streams.refusals.count(refusal),
             Some((peer, address)) => {
                 let reason = if reason.is_empty() {
                     match refusal {
@@ -478,8 +398,12 @@ impl Keeper {
                     } else {
                         EventFlags::OUT
                     };
-                    let _ =
-                        epoll::modify(&self.shared.gate, &pending.socket, EventData::new_u64(name), flags);
+                    let _ = epoll::modify(
+                        &self.streams.carrier.gate,
+                        &pending.socket,
+                        EventData::new_u64(name),
+                        flags,
+                    );
                     return;
                 }
                 Ok(Turn::Sent(peer, verdict)) => return self.end(name, peer, verdict),
@@ -495,7 +419,7 @@ impl Keeper {
                         }
                         Ok(Move::Decide(peer)) => self.decide(name, peer),
                         Ok(Move::Over(verdict)) => {
-                            let peer = pending.target.map_or(self.shared.identity.me, |(peer, _)| peer);
+                            let peer = pending.target.map_or(self.streams.identity.me, |(peer, _)| peer);
                             return self.end(name, peer, verdict);
                         }
                         Err(refusal) => return self.refuse(name, refusal, String::new()),
@@ -508,9 +432,9 @@ impl Keeper {
 
     /// Decides, as the connected side, which of two crossing connections it is to be: that of the lower rank.
     fn decide(&mut self, name: u64, peer: u32) {
-        let verdict = match lock(&self.shared.link(peer).out).stage {
+        let verdict = match lock(&self.streams.link(peer).out).stage {
             Stage::Idle => Verdict::Accepted,
-            Stage::Wanted if peer < self.shared.identity.me => Verdict::Accepted,
+            Stage::Wanted if peer < self.streams.identity.me => Verdict::Accepted,
             Stage::Wanted | Stage::Up(..) | Stage::Over | Stage::Lost => Verdict::Crossed,
         };
         let Some(pending) = self.pending.get_mut(&name) else { return };
@@ -520,7 +444,7 @@ impl Keeper {
         }
         if verdict == Verdict::Accepted {
             // From now on no other connection can become the one.
-            lock(&self.shared.link(peer).out).stage = Stage::Wanted;
+            lock(&self.streams.link(peer).out).stage = Stage::Wanted;
             self.forget_calls(peer);
         }
     }
@@ -538,12 +462,15 @@ impl Keeper {
             return;
         }
         self.forget_calls(peer);
-        let _ = epoll::delete(&self.shared.gate, &pending.socket);
+        let _ = epoll::delete(&self.streams.carrier.gate, &pending.socket);
         let keys = match &pending.side {
             Side::Caller(caller) => caller.keys(),
             Side::Callee(callee) => callee.keys(),
         };
-        let ready = tune(&pending.socket).and_then(|()| self.shared.establish(peer, pending.socket, keys));
+        let ready = tune(&pending.socket).and_then(|()| {
+            let socket = Socket::new(pending.socket, &self.streams.carrier.interfaces);
+            self.streams.establish(peer, socket, keys)
+        });
         if let Err(error) = ready {
             self.obey(Command::Lost(peer, error));
         }

@@ -1,7 +1,7 @@
 //! TCP does what every network must do.
 
 use parnass_transport::conformance::{NetworkJob, check_network};
-use parnass_transport_tcp::{Listener, Selection, Tcp, Tuning};
+use parnass_transport_tcp::{Listener, Selection, Tuning};
 use std::sync::Arc;
 
 fn make(size: u32, selection: &str, encrypt: bool) -> NetworkJob {
@@ -12,9 +12,8 @@ fn make(size: u32, selection: &str, encrypt: bool) -> NetworkJob {
         .zip(listeners)
         .map(|(rank, listener)| {
             let lost = Box::new(|loss| panic!("{loss}"));
-            let tcp =
-                Tcp::with(listener, rank, &[7; 32], &contacts, Box::new(|| ()), lost, Tuning { encrypt })
-                    .unwrap();
+            let tuning = Tuning { encrypt };
+            let tcp = listener.join(rank, &[7; 32], &contacts, Box::new(|| ()), lost, tuning).unwrap();
             Arc::new(tcp) as Arc<dyn parnass_transport::Network>
         })
         .collect()

@@ -26,7 +26,8 @@ fn pair(keys: [u8; 2]) -> Pair {
             let (tell, told) = channel();
             losses.push(told);
             let lost = Box::new(move |loss| drop(tell.send(loss)));
-            Tcp::new(listener, rank, &[keys[rank as usize]; 32], &contacts, Box::new(|| ()), lost).unwrap()
+            let key = [keys[rank as usize]; 32];
+            listener.join(rank, &key, &contacts, Box::new(|| ()), lost, Tuning::default()).unwrap()
         })
         .collect();
     Pair { ranks: ranks.try_into().unwrap(), port, losses: losses.try_into().unwrap() }
@@ -220,8 +221,8 @@ fn pair_with_intruder(meddle: Meddle) -> (Pair, Receiver<Vec<u8>>) {
             losses.push(told);
             let lost = Box::new(move |loss| drop(tell.send(loss)));
             let contacts = if rank == 0 { &deceived } else { &contacts };
-            Tcp::with(listener, rank, &[7; 32], contacts, Box::new(|| ()), lost, Tuning { encrypt: true })
-                .unwrap()
+            let tuning = Tuning { encrypt: true };
+            listener.join(rank, &[7; 32], contacts, Box::new(|| ()), lost, tuning).unwrap()
         })
         .collect();
     (Pair { ranks: ranks.try_into().unwrap(), port, losses: losses.try_into().unwrap() }, seen)

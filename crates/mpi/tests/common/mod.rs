@@ -9,7 +9,7 @@ use parnass_mpi::{Process, Settings, ThreadLevel, Tuning};
 use parnass_portals::Interface;
 use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use parnass_transport_tcp::{Listener, Selection, Tcp};
+use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
 use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,7 +37,8 @@ pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + 
         let near = Arc::new(SharedMemory::attach(memory, rank / 2).unwrap());
         let listener = listeners[rank as usize].lock().unwrap().take().unwrap();
         let lost = Box::new(move |loss| end(rank, &format!("{loss}")));
-        let tcp = Tcp::new(listener, rank, &[7; 32], &contacts, waker(&near), lost).unwrap();
+        let tuning = TcpTuning::default();
+        let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near), lost, tuning).unwrap();
         Interface::new(Box::new(Hybrid::new(near, tcp, &nodes))).unwrap()
     });
 }

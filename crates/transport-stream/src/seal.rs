@@ -1,5 +1,5 @@
 //! What an encrypted connection carries after its handshake: records, each encrypted and authenticated as a whole. They are
-//! cut without regard to frames. State machines over bytes: no socket.
+//! cut without regard to frames. State machines over bytes: no pipe of their own.
 //!
 //! ```text
 //!   | length (4) | encrypted (length) | tag (16) |
@@ -8,14 +8,14 @@
 //! nonce is the number of the record. So a record that was changed, repeated, left out, or moved to another place, direction
 //! or connection does not open, and nothing after it is looked at.
 
+use crate::pipe::Pipe;
 use crate::wire::Secret;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce, Tag};
 use parnass_base::UserAddress;
-use parnass_base::socket::{self, Part};
+use parnass_base::socket::Part;
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 /// Most encrypted bytes of a record.
 const RECORD: usize = 32 << 10;
@@ -144,13 +144,13 @@ impl Opener {
         }
     }
 
-    /// As [`socket::receive`], for what was sealed.
+    /// As [`Pipe::receive`], for what was sealed.
     ///
     /// # Errors
     /// As there; and `InvalidData` from the first record on that does not open.
     pub fn receive(
         &mut self,
-        socket: BorrowedFd<'_>,
+        pipe: &impl Pipe,
         address: UserAddress,
         length: usize,
         buffer: &mut [u8],
@@ -163,7 +163,7 @@ impl Opener {
                 continue;
             }
             let room = self.room();
-            let count = socket::receive(socket, UserAddress::NULL, 0, room)?;
+            let count = pipe.receive(UserAddress::NULL, 0, room)?;
             if count == 0 {
                 let cut = io::Error::new(io::ErrorKind::UnexpectedEof, "it ended within a record");
                 return if self.start == self.end { Ok(0) } else { Err(cut) };

@@ -4,6 +4,7 @@
 use crate::wire::{JOB_BYTES, SECRET_BYTES, Secret};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use std::io;
 
 /// What a proof is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Step {
     Encrypted,
     /// The key of one direction of an encrypted connection.
     Stream,
+    /// What every packet of one direction bears, where each says for itself who has sent it.
+    Packet,
 }
 
 fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
@@ -30,6 +33,7 @@ fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
         Step::Verdict => b"parnass verdict",
         Step::Encrypted => b"parnass encrypted",
         Step::Stream => b"parnass stream",
+        Step::Packet => b"parnass packet",
     };
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(&[label.len() as u8]);
@@ -50,6 +54,16 @@ pub fn make(key: &Secret, step: Step, said: &[&[u8]]) -> Secret {
 /// Whether `proof` is the one, found out in a time that tells nothing.
 pub fn holds(key: &Secret, step: Step, said: &[&[u8]], proof: &[u8]) -> bool {
     keyed(key, step, said).verify_slice(proof).is_ok()
+}
+
+/// 32 bytes that nobody can guess, from the kernel.
+///
+/// # Errors
+/// The kernel has none.
+pub fn fresh() -> io::Result<Secret> {
+    let mut bytes = [0; SECRET_BYTES];
+    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if count == bytes.len() { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 /// The name of the job with this key. It tells nothing about the key.

@@ -32,10 +32,14 @@ impl Identity {
         Identity { key, me, size, encrypted }
     }
 
-    /// The keys of a connection after `said`, if it is encrypted: of what the caller sends, and the callee.
+    /// Secrets of a connection after `said`: of what the caller sends, and the callee.
+    fn secrets(&self, step: Step, said: [&[u8]; 2]) -> [Secret; 2] {
+        [1, 2].map(|direction| proof::make(&self.key, step, &[said[0], said[1], &[direction]]))
+    }
+
+    /// The keys of a connection after `said`, if it is encrypted.
     fn keys(&self, said: [&[u8]; 2]) -> Option<[Secret; 2]> {
-        let key = |direction: u8| proof::make(&self.key, Step::Stream, &[said[0], said[1], &[direction]]);
-        self.encrypted.then(|| [key(1), key(2)])
+        self.encrypted.then(|| self.secrets(Step::Stream, said))
     }
 }
 
@@ -121,6 +125,11 @@ impl Caller {
         let [sending, receiving] = self.identity.keys([&self.hello, self.challenge.as_ref()?])?;
         Some(Keys { sending, receiving })
     }
+
+    /// What packets bear that this side sends, and that it receives, once the handshake is over.
+    pub fn tokens(&self) -> Option<[Secret; 2]> {
+        Some(self.identity.secrets(Step::Packet, [&self.hello, self.challenge.as_ref()?]))
+    }
 }
 
 /// The connected side.
@@ -181,6 +190,13 @@ impl Callee {
         let (_, said, challenge) = self.said.as_ref()?;
         let [receiving, sending] = self.identity.keys([said, challenge])?;
         Some(Keys { sending, receiving })
+    }
+
+    /// What packets bear that this side sends, and that it receives, once the handshake is over.
+    pub fn tokens(&self) -> Option<[Secret; 2]> {
+        let (_, said, challenge) = self.said.as_ref()?;
+        let [receiving, sending] = self.identity.secrets(Step::Packet, [said, challenge]);
+        Some([sending, receiving])
     }
 }
 

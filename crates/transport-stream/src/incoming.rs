@@ -4,14 +4,14 @@
 //! its place, and only what lies behind it into the buffer. The place is decided by whoever takes the message: memory of
 //! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own.
 
+use crate::pipe::Pipe;
 use crate::seal::Opener;
 use crate::wire::{FrameKind, Head};
 use parnass_base::lane::{Message, WORDS};
-use parnass_base::{Scratch, UserAddress, socket};
+use parnass_base::{Scratch, UserAddress};
 use parnass_transport::{BULK_WORD, Bulk, LENGTH_WORD, PROCESS_BITS};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// Bytes of a link's buffer.
@@ -21,9 +21,9 @@ const BUDGET: usize = 4 << 20;
 
 /// A link's receiving side.
 #[derive(Debug)]
-struct Stream {
+struct Stream<P> {
     peer: u32,
-    socket: Arc<OwnedFd>,
+    pipe: Arc<P>,
     /// Where the connection is encrypted.
     opener: Option<Opener>,
     buffer: Box<[u8]>,
@@ -35,7 +35,7 @@ struct Stream {
     held: Option<Message>,
     /// Whether it stands in the row of links that may have something.
     ready: bool,
-    /// The last read gave less than it could have: the socket was empty.
+    /// The last read gave less than it could have: the pipe was empty.
     drained: bool,
     /// It has said goodbye, or is lost.
     over: bool,
@@ -89,9 +89,9 @@ pub trait Notes {
 }
 
 /// All links' receiving sides. One caller at a time.
-#[derive(Debug, Default)]
-pub struct Incoming {
-    streams: Vec<Stream>,
+#[derive(Debug)]
+pub struct Incoming<P> {
+    streams: Vec<Stream<P>>,
     ready: VecDeque<usize>,
     payloads: Vec<Option<Payload>>,
     free: Vec<usize>,
@@ -99,12 +99,24 @@ pub struct Incoming {
     hot: usize,
 }
 
-impl Incoming {
+impl<P> Default for Incoming<P> {
+    fn default() -> Incoming<P> {
+        Incoming {
+            streams: Vec::new(),
+            ready: VecDeque::new(),
+            payloads: Vec::new(),
+            free: Vec::new(),
+            hot: 0,
+        }
+    }
+}
+
+impl<P: Pipe> Incoming<P> {
     /// Adds a link; returns its number.
-    pub fn add(&mut self, peer: u32, socket: Arc<OwnedFd>, opener: Option<Opener>) -> usize {
+    pub fn add(&mut self, peer: u32, pipe: Arc<P>, opener: Option<Opener>) -> usize {
         self.streams.push(Stream {
             peer,
-            socket,
+            pipe,
             opener,
             buffer: vec![0; BUFFER].into_boxed_slice(),
             start: 0,
@@ -170,7 +182,8 @@ impl Incoming {
         accept: &mut dyn FnMut(&Message) -> bool,
     ) -> usize
     where
-        Guard: std::ops::DerefMut<Target = Incoming> + 'a,
+        P: 'a,
+        Guard: std::ops::DerefMut<Target = Incoming<P>> + 'a,
     {
         let mut taken = 0;
         let mut budget = BUDGET;
@@ -365,7 +378,7 @@ impl Incoming {
     }
 
     /// A payload that is not used up. `None`: a peer has said that its message has one, which it has not.
-    fn payload(&mut self, bulk: Bulk) -> Option<(usize, &mut Payload, &mut Stream)> {
+    fn payload(&mut self, bulk: Bulk) -> Option<(usize, &mut Payload, &mut Stream<P>)> {
         let name = usize::try_from(bulk.0).ok()?.checked_sub(1)?;
         let payload = self.payloads.get_mut(name)?.as_mut()?;
         let stream = &mut self.streams[payload.stream];
@@ -412,7 +425,7 @@ impl Incoming {
     }
 }
 
-impl Stream {
+impl<P: Pipe> Stream<P> {
     /// Reads into `length` bytes at `address`, and what comes behind them into the buffer.
     fn read(&mut self, address: UserAddress, length: usize) -> io::Result<usize> {
         if self.start == self.end {
@@ -422,10 +435,10 @@ impl Stream {
             (self.start, self.end) = (0, self.end - self.start);
         }
         let room = length + self.buffer.len() - self.end;
-        let (socket, rest) = (self.socket.as_fd(), &mut self.buffer[self.end..]);
+        let (pipe, rest) = (&*self.pipe, &mut self.buffer[self.end..]);
         let read = match &mut self.opener {
-            None => socket::receive(socket, address, length, rest)?,
-            Some(opener) => opener.receive(socket, address, length, rest)?,
+            None => pipe.receive(address, length, rest)?,
+            Some(opener) => opener.receive(pipe, address, length, rest)?,
         };
         self.end += read.saturating_sub(length);
         // Of what is encrypted more may have come than was opened.

@@ -1,21 +1,18 @@
 //! The links of a process, and how it sends.
 
-use crate::address::{Contact, interface_of};
 use crate::handshake::{Identity, Refusal};
 use crate::incoming::{Incoming, Notes};
 use crate::outgoing::Outgoing;
+use crate::pipe::{Carrier, Pipe, Sight};
 use crate::seal::{Keys, Opener, Sealer};
 use crate::wire::{FrameKind, Head};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::lane::Message;
-use parnass_base::socket::{self, InterfaceAddress, Part};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use parnass_base::socket::Part;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,13 +28,13 @@ const LONE: Duration = Duration::from_micros(5);
 
 /// In what state a link is.
 #[derive(Debug)]
-pub enum Stage {
+pub enum Stage<P> {
     /// Nobody has asked for it.
     Idle,
-    /// Asked for; the keeper is at it.
+    /// Asked for; the carrier is at it.
     Wanted,
-    /// A connection: its socket, and its number among the receiving sides.
-    Up(Arc<OwnedFd>, usize),
+    /// A connection, and its number among the receiving sides.
+    Up(Arc<P>, usize),
     /// One side has said goodbye.
     Over,
     /// The peer is lost.
@@ -46,12 +43,12 @@ pub enum Stage {
 
 /// What a link sends, and over what.
 #[derive(Debug)]
-pub struct Out {
-    pub stage: Stage,
+pub struct Out<P> {
+    pub stage: Stage<P>,
     pub row: Outgoing,
     /// Where the connection is encrypted.
     sealer: Option<Sealer>,
-    /// The socket took no more, and tells when it does.
+    /// The connection took no more, and tells when it does.
     blocked: bool,
     /// Stands in the list of links with something gathered.
     gathered: bool,
@@ -62,7 +59,7 @@ pub struct Out {
     pub way: String,
 }
 
-impl Out {
+impl<P> Out<P> {
     /// Whether all is sent.
     fn is_sent(&self) -> bool {
         self.row.is_empty() && self.sealer.as_ref().is_none_or(|sealer| sealer.unsent().is_empty())
@@ -77,20 +74,13 @@ impl Out {
 
 /// The link to one peer.
 #[derive(Debug)]
-pub struct Link {
+pub struct Link<P> {
     peer: u32,
-    pub out: Mutex<Out>,
+    pub out: Mutex<Out<P>>,
     /// Payload bytes whose credit is to be given back.
     owed: AtomicU32,
     /// Payload bytes of this process that the peer may hold.
     used: AtomicU64,
-}
-
-/// What the keeper is asked to do.
-#[derive(Debug)]
-pub enum Command {
-    Connect(u32),
-    Lost(u32, io::Error),
 }
 
 /// A peer that is lost.
@@ -121,7 +111,8 @@ impl Refusals {
         Refusal::Crowd,
     ];
 
-    pub(crate) fn count(&self, refusal: Refusal) {
+    /// Notes one.
+    pub fn count(&self, refusal: Refusal) {
         self.0[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -137,87 +128,63 @@ impl Refusals {
 }
 
 /// What the threads of the process and the keeper share.
-pub struct Shared {
+pub struct Streams<C: Carrier> {
+    pub carrier: C,
     pub identity: Identity,
-    pub contacts: Vec<Contact>,
-    pub interfaces: Vec<InterfaceAddress>,
-    links: Box<[OnceLock<Box<Link>>]>,
-    pub incoming: Mutex<Incoming>,
+    links: Box<[OnceLock<Box<Link<C::Pipe>>>]>,
+    pub incoming: Mutex<Incoming<C::Pipe>>,
     /// Messages for this process from itself: what was lent is sent, what was to land is there.
     told: Mutex<VecDeque<Message>>,
     told_count: AtomicU32,
     /// Links with something gathered.
     gathered: Mutex<Vec<u32>>,
     gathered_count: AtomicU32,
-    /// All connections.
-    pub sockets: OwnedFd,
-    /// What the keeper sleeps on; the connections are in it while armed.
-    pub gate: OwnedFd,
-    pub bell: OwnedFd,
-    pub commands: Mutex<Vec<Command>>,
     /// Whether the keeper looks after what is gathered.
     pub attentive: AtomicBool,
-    /// Whether somebody else has armed the gate since the keeper last looked.
+    /// Whether somebody else has armed the carrier since the keeper last looked.
     pub armed: AtomicBool,
     pub closing: AtomicBool,
     pub stopping: AtomicBool,
     /// Bytes of payloads that a peer may be made to hold.
     window: u64,
-    pub refusals: Refusals,
+    pub refusals: Arc<Refusals>,
 }
 
-impl fmt::Debug for Shared {
+impl<C: Carrier> fmt::Debug for Streams<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "links of {:?}", self.identity)
+        write!(formatter, "streams of {:?} over {:?}", self.identity, self.carrier)
     }
 }
 
+/// Takes the lock; that another thread has panicked with it changes nothing.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an event of the gate or of the connections is about.
-pub const SOCKETS: u64 = u64::MAX;
-pub const BELL: u64 = u64::MAX - 1;
-
-impl Shared {
-    pub fn new(
-        identity: Identity,
-        contacts: Vec<Contact>,
-        interfaces: Vec<InterfaceAddress>,
-    ) -> io::Result<Shared> {
-        use rustix::event::{EventfdFlags, eventfd};
-        let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&gate, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        epoll::add(&gate, &sockets, EventData::new_u64(SOCKETS), EventFlags::IN | EventFlags::ONESHOT)?;
+impl<C: Carrier> Streams<C> {
+    /// Of the rank that `identity` says, over `carrier`.
+    pub fn new(identity: Identity, carrier: C, refusals: Arc<Refusals>) -> Streams<C> {
         let size = u64::from(identity.size);
-        Ok(Shared {
+        Streams {
             links: (0..size).map(|_| OnceLock::new()).collect(),
             window: ((256 << 20) / size).clamp(256 << 10, 4 << 20),
+            carrier,
             identity,
-            contacts,
-            interfaces,
             incoming: Mutex::default(),
             told: Mutex::default(),
             told_count: AtomicU32::new(0),
             gathered: Mutex::default(),
             gathered_count: AtomicU32::new(0),
-            sockets,
-            gate,
-            bell,
-            commands: Mutex::default(),
             attentive: AtomicBool::new(false),
             armed: AtomicBool::new(true),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            refusals: Refusals::default(),
-        })
+            refusals,
+        }
     }
 
     /// The link to a peer.
-    pub fn link(&self, peer: u32) -> &Link {
+    pub fn link(&self, peer: u32) -> &Link<C::Pipe> {
         self.links[peer as usize].get_or_init(|| {
             assert!(peer != self.identity.me, "a link of a process to itself");
             let out = Out {
@@ -235,28 +202,17 @@ impl Shared {
     }
 
     /// The links that there are.
-    pub fn links(&self) -> impl Iterator<Item = &Link> {
+    pub fn links(&self) -> impl Iterator<Item = &Link<C::Pipe>> {
         self.links.iter().filter_map(|link| link.get().map(Box::as_ref))
     }
 
-    pub fn ring_keeper(&self) {
-        // The counter cannot overflow: the keeper empties it.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-    }
-
-    pub fn command(&self, command: Command) {
-        lock(&self.commands).push(command);
-        self.ring_keeper();
-    }
-
+    /// See [`parnass_transport::Network::arm`].
     pub fn arm(&self) {
         if self.closing.load(Ordering::Relaxed) {
             return;
         }
         self.armed.store(true, Ordering::Relaxed);
-        let once = EventFlags::IN | EventFlags::ONESHOT;
-        // It fails only when the descriptors are gone, and with them this process's links.
-        let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), once);
+        self.carrier.arm();
     }
 
     pub fn tell(&self, message: Message) {
@@ -284,18 +240,18 @@ impl Shared {
 
     // ---- sending
 
-    fn head(link: &Link, tag: u32, words: usize, payload: usize, counted: bool) -> Head {
+    fn head(link: &Link<C::Pipe>, tag: u32, words: usize, payload: usize, counted: bool) -> Head {
         let returned = link.owed.swap(0, Ordering::Relaxed);
         let kind = FrameKind::Message;
         Head { kind, words: words as u8, counted, tag, returned, payload: payload as u32 }
     }
 
     /// Makes sure that there is a connection, or will be. Whether anything may be added to the row.
-    fn ready<'a>(&self, link: &Link, out: &'a mut Out) -> Option<&'a mut Out> {
+    fn ready<'a>(&self, link: &Link<C::Pipe>, out: &'a mut Out<C::Pipe>) -> Option<&'a mut Out<C::Pipe>> {
         match out.stage {
             Stage::Idle => {
                 out.stage = Stage::Wanted;
-                self.command(Command::Connect(link.peer));
+                self.carrier.connect(link.peer);
             }
             Stage::Wanted | Stage::Up(..) => (),
             Stage::Over | Stage::Lost => return None,
@@ -358,7 +314,7 @@ impl Shared {
     }
 
     /// Sends what is in the row now, or leaves it for a little while, to be sent with what follows.
-    fn go(&self, link: &Link, out: &mut Out, lone: bool) {
+    fn go(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>, lone: bool) {
         if out.blocked || !matches!(out.stage, Stage::Up(..)) {
             return;
         }
@@ -378,7 +334,7 @@ impl Shared {
             self.gathered_count.store(gathered.len() as u32, Ordering::Relaxed);
             drop(gathered);
             if !self.attentive.swap(true, Ordering::SeqCst) {
-                self.ring_keeper();
+                self.carrier.ring();
             }
         }
     }
@@ -405,10 +361,10 @@ impl Shared {
         true
     }
 
-    /// Hands the row to the socket as far as it takes it.
-    pub fn write(&self, link: &Link, out: &mut Out) {
-        let Stage::Up(socket, number) = &out.stage else { return };
-        let (socket, number) = (socket.clone(), *number);
+    /// Hands the row to the connection as far as it takes it.
+    pub fn write(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>) {
+        let Stage::Up(pipe, number) = &out.stage else { return };
+        let (pipe, number) = (pipe.clone(), *number);
         let mut full = false;
         while !out.is_sent() {
             let sent = match (&mut out.sealer, out.row.one_run()) {
@@ -417,13 +373,15 @@ impl Shared {
                         let count = sealer.seal(&out.row.parts());
                         out.row.sent(count, &mut |then| self.tell(then));
                     }
-                    let sent = socket::send(socket.as_fd(), &[Part::Bytes(sealer.unsent())]);
+                    let sent = pipe.send(&[Part::Bytes(sealer.unsent())]);
                     sent.map(|count| sealer.sent(count))
                 }
-                (None, Some(run)) => socket::send(socket.as_fd(), &[Part::Bytes(run)])
+                (None, Some(run)) => pipe
+                    .send(&[Part::Bytes(run)])
                     .map(|count| out.row.sent(count, &mut |then| self.tell(then))),
-                (None, None) => socket::send(socket.as_fd(), &out.row.parts())
-                    .map(|count| out.row.sent(count, &mut |then| self.tell(then))),
+                (None, None) => {
+                    pipe.send(&out.row.parts()).map(|count| out.row.sent(count, &mut |then| self.tell(then)))
+                }
             };
             match sent {
                 Ok(()) => (),
@@ -444,74 +402,68 @@ impl Shared {
         }
         if full != out.blocked {
             out.blocked = full;
-            let flags = if full { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            let _ = epoll::modify(&self.sockets, &*socket, EventData::new_u64(number as u64), flags);
+            self.carrier.block(&pipe, number, full);
         }
     }
 
-    fn lose(&self, link: &Link, out: &mut Out, error: io::Error) {
+    fn lose(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>, error: io::Error) {
         if matches!(out.stage, Stage::Up(..) | Stage::Wanted) {
             out.stage = Stage::Lost;
             out.clear();
             if !self.closing.load(Ordering::Relaxed) {
-                self.command(Command::Lost(link.peer, error));
+                self.carrier.lost(link.peer, error);
             }
         }
     }
 
-    /// Makes `socket` the connection to `peer`.
-    pub fn establish(&self, peer: u32, socket: OwnedFd, keys: Option<Keys>) -> io::Result<()> {
-        let socket = Arc::new(socket);
-        let mut incoming = lock(&self.incoming);
+    /// Makes `pipe` the connection to `peer`.
+    ///
+    /// # Errors
+    /// What [`Carrier::watch`] says.
+    pub fn establish(&self, peer: u32, pipe: C::Pipe, keys: Option<Keys>) -> io::Result<()> {
+        self.establish_in(&mut lock(&self.incoming), peer, pipe, keys)
+    }
+
+    fn establish_in(
+        &self,
+        incoming: &mut Incoming<C::Pipe>,
+        peer: u32,
+        pipe: C::Pipe,
+        keys: Option<Keys>,
+    ) -> io::Result<()> {
+        let pipe = Arc::new(pipe);
         let opener = keys.as_ref().map(|keys| Opener::new(&keys.receiving));
-        let number = incoming.add(peer, socket.clone(), opener);
+        let number = incoming.add(peer, pipe.clone(), opener);
         let link = self.link(peer);
         let mut out = lock(&link.out);
         out.sealer = keys.as_ref().map(|keys| Sealer::new(&keys.sending));
-        out.way = self.way(&socket);
-        out.stage = Stage::Up(socket.clone(), number);
-        epoll::add(&self.sockets, &*socket, EventData::new_u64(number as u64), EventFlags::IN)?;
-        drop(incoming);
+        out.way = pipe.way().to_owned();
+        out.stage = Stage::Up(pipe.clone(), number);
+        self.carrier.watch(&pipe, number)?;
         self.write(link, &mut out);
         Ok(())
     }
 
-    fn way(&self, socket: &OwnedFd) -> String {
-        let own = rustix::net::getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
-        let far = rustix::net::getpeername(socket).ok().flatten();
-        let far = far.and_then(|far| SocketAddr::try_from(far).ok());
-        match (own, far) {
-            (Some(own), Some(far)) => {
-                let own = own.ip().to_canonical();
-                let far = SocketAddr::new(far.ip().to_canonical(), far.port());
-                format!("{far}, from {own} of {}", interface_of(&self.interfaces, own))
-            }
-            _ => "its address is not known any more".to_owned(),
-        }
-    }
-
-    /// Asks the kernel which connections have something, and lets those write that may again.
-    pub fn look(&self, incoming: &mut Incoming) {
-        let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
-            [const { std::mem::MaybeUninit::uninit() }; 64];
-        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-        let Ok((events, _)) = epoll::wait(&self.sockets, &mut events, Some(&now)) else { return };
-        for event in events.iter() {
-            let (flags, number) = (event.flags, event.data.u64() as usize);
-            if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                incoming.mark(number);
-            }
-            if flags.contains(EventFlags::OUT) {
+    /// Asks the carrier which connections have something, and lets those write that may again.
+    pub fn look(&self, incoming: &mut Incoming<C::Pipe>) {
+        self.carrier.look(&mut |sight| match sight {
+            Sight::Readable(number) => incoming.mark(number),
+            Sight::Writable(number) => {
                 let link = self.link(incoming.peer(number));
                 let mut out = lock(&link.out);
                 self.write(link, &mut out);
             }
-        }
+            Sight::Up(peer, pipe, keys) => {
+                if let Err(error) = self.establish_in(incoming, peer, pipe, keys) {
+                    self.carrier.lost(peer, error);
+                }
+            }
+        });
     }
 
-    fn forget(&self, out: &Out) {
-        if let Stage::Up(socket, _) = &out.stage {
-            let _ = epoll::delete(&self.sockets, &**socket);
+    fn forget(&self, out: &Out<C::Pipe>) {
+        if let Stage::Up(pipe, _) = &out.stage {
+            self.carrier.forget(pipe);
         }
     }
 
@@ -526,8 +478,8 @@ impl Shared {
                 let mut out = lock(&link.out);
                 let out = &mut *out;
                 match &out.stage {
-                    Stage::Up(socket, _) => {
-                        let socket = socket.clone();
+                    Stage::Up(pipe, _) => {
+                        let pipe = pipe.clone();
                         if out.is_sent() {
                             let kind = FrameKind::Goodbye;
                             let head =
@@ -535,7 +487,7 @@ impl Shared {
                             out.row.frame(&head, &[]);
                             self.write(link, out);
                             if out.is_sent() {
-                                let _ = rustix::net::shutdown(&*socket, rustix::net::Shutdown::Write);
+                                pipe.finish();
                                 self.forget(out);
                                 out.stage = Stage::Over;
                             }
@@ -555,7 +507,7 @@ impl Shared {
     }
 }
 
-impl Notes for Shared {
+impl<C: Carrier> Notes for Streams<C> {
     fn credit(&self, peer: u32, count: usize, given: bool) {
         let link = self.link(peer);
         if given {

@@ -1,0 +1,27 @@
+//! What the networks over streams of bytes have in common. A sibling gives the connections ([`Pipe`]) and looks after
+//! them ([`Carrier`]); everything that is said over them, who may speak, and what the layers above see is here.
+//!
+//! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
+//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `pipe`, what a sibling gives; `link`, the
+//! streams of a process; `watch`, part of the thread that keeps them; `network`, what the layers above see.
+#![forbid(unsafe_code)]
+
+pub mod handshake;
+pub mod incoming;
+pub mod interfaces;
+mod link;
+mod network;
+mod outgoing;
+mod pipe;
+pub mod proof;
+pub mod seal;
+mod watch;
+pub mod wire;
+
+pub use handshake::Refusal;
+pub use interfaces::{INTERFACE_VARIABLE, Selection};
+pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
+pub use network::StreamNetwork;
+pub use outgoing::Outgoing;
+pub use pipe::{Carrier, Pipe, Sight};
+pub use watch::Watch;

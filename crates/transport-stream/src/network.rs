@@ -1,0 +1,168 @@
+//! The network over streams, as the layers above see it.
+
+use crate::incoming::Incoming;
+use crate::link::{Refusals, Stage, Streams, lock};
+use crate::pipe::{Carrier, Pipe};
+use parnass_base::UserAddress;
+use parnass_base::atomics::{AtomicU32, Ordering};
+use parnass_base::lane::Message;
+use parnass_transport::{Bulk, Network};
+use std::io;
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread::JoinHandle;
+
+/// The longest payload that is sent before anybody has asked for it, in bytes.
+const STREAM_BYTES: usize = 64 << 10;
+/// Polls of the link that has spoken last between two looks at all links: where it is the only one, and else.
+const LOOK_EVERY: (u32, u32) = (64, 4);
+
+/// Streams between the ranks of a job, and the thread that keeps them.
+#[derive(Debug)]
+pub struct StreamNetwork<C: Carrier> {
+    streams: Arc<Streams<C>>,
+    polls: AtomicU32,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<C: Carrier> StreamNetwork<C> {
+    /// With a thread of this name, the keeper, which runs `keep` until [`Streams::stopping`].
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub fn start(
+        streams: Arc<Streams<C>>,
+        name: &str,
+        keep: impl FnOnce() + Send + 'static,
+    ) -> io::Result<StreamNetwork<C>> {
+        let thread = std::thread::Builder::new().name(name.into()).stack_size(128 << 10).spawn(keep)?;
+        Ok(StreamNetwork { streams, polls: AtomicU32::new(0), keeper: Mutex::new(Some(thread)) })
+    }
+
+    /// How many connections were refused, and why.
+    pub fn refusals(&self) -> &Refusals {
+        &self.streams.refusals
+    }
+
+    /// How many connections there are or are wanted.
+    pub fn connections(&self) -> usize {
+        self.streams.links().count()
+    }
+
+    /// What carries the streams.
+    pub fn carrier(&self) -> &C {
+        &self.streams.carrier
+    }
+
+    /// Breaks the connection to a peer, as a fault of the network would: for tests.
+    pub fn cut(&self, peer: u32) {
+        if let Stage::Up(pipe, _) = &lock(&self.streams.link(peer).out).stage {
+            pipe.cut();
+        }
+    }
+}
+
+impl<C: Carrier> Network for StreamNetwork<C> {
+    fn me(&self) -> u32 {
+        self.streams.identity.me
+    }
+
+    fn size(&self) -> u32 {
+        self.streams.identity.size
+    }
+
+    fn stream_bytes(&self) -> usize {
+        STREAM_BYTES
+    }
+
+    fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
+        self.streams.post(target, tag, words)
+    }
+
+    fn stream(&self, target: u32, tag: u32, words: &[u64], source: UserAddress, length: usize) -> bool {
+        self.streams.stream(target, tag, words, source, length)
+    }
+
+    fn lend(&self, target: u32, tag: u32, word: u64, source: UserAddress, length: usize, then: Message) {
+        self.streams.lend(target, tag, word, source, length, then);
+    }
+
+    fn poll(&self) -> bool {
+        self.streams.send_gathered();
+        if self.streams.has_told() {
+            return true;
+        }
+        let mut incoming = match self.streams.incoming.try_lock() {
+            Ok(incoming) => incoming,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Somebody takes messages now.
+            Err(TryLockError::WouldBlock) => return true,
+        };
+        if incoming.has_ready() || incoming.look_at_hot() {
+            return true;
+        }
+        let every = if incoming.links() == 1 { LOOK_EVERY.0 } else { LOOK_EVERY.1 };
+        if self.polls.fetch_add(1, Ordering::Relaxed).is_multiple_of(every) {
+            self.streams.look(&mut incoming);
+        }
+        incoming.has_ready()
+    }
+
+    fn look(&self) -> bool {
+        if self.poll() {
+            return true;
+        }
+        let mut incoming = lock(&self.streams.incoming);
+        loop {
+            self.streams.look(&mut incoming);
+            // A look also writes where a connection has room again, and what was lent may be sent now.
+            if incoming.has_ready() || self.streams.has_told() {
+                return true;
+            }
+            if self.streams.carrier.is_settled() {
+                return false;
+            }
+        }
+    }
+
+    fn take(&self, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize {
+        let mut taken =
+            Incoming::take(|| lock(&self.streams.incoming), limit, &*self.streams, &mut |message| {
+                accept(message)
+            });
+        while let Some(message) = self.streams.next_told() {
+            if !accept(&message) {
+                self.streams.untell(message);
+                break;
+            }
+            taken += 1;
+        }
+        taken
+    }
+
+    fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool {
+        lock(&self.streams.incoming).land(payload, target, length, then, &*self.streams)
+    }
+
+    fn discard(&self, payload: Bulk) {
+        lock(&self.streams.incoming).discard(payload, &*self.streams);
+    }
+
+    fn arm(&self) {
+        self.streams.arm();
+    }
+
+    fn close(&self) {
+        self.streams.close();
+    }
+}
+
+impl<C: Carrier> Drop for StreamNetwork<C> {
+    fn drop(&mut self) {
+        self.streams.close();
+        self.streams.stopping.store(true, Ordering::Release);
+        self.streams.carrier.ring();
+        if let Some(thread) = lock(&self.keeper).take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a sibling gives: connections that take and give bytes in order, and somebody who makes them and looks after them.
+
+use crate::seal::Keys;
+use parnass_base::UserAddress;
+use parnass_base::socket::Part;
+use std::fmt;
+use std::io;
+
+/// A connection to one peer, which has proved to be of the job. Nothing blocks.
+pub trait Pipe: fmt::Debug + Send + Sync + 'static {
+    /// Sends as many of the first bytes of `parts` as it takes now; they may be reused at once.
+    ///
+    /// # Errors
+    /// `WouldBlock` when it takes nothing now; `BrokenPipe` when the peer reads no more; anything else ends it.
+    fn send(&self, parts: &[Part<'_>]) -> io::Result<usize>;
+
+    /// Receives, first into `length` bytes of the user at `address`, then into `buffer`; fewer than there is room
+    /// for only when nothing more is there. 0: the peer will send nothing more.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there now; anything else ends it.
+    fn receive(&self, address: UserAddress, length: usize, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Its two ends, for messages.
+    fn way(&self) -> &str;
+
+    /// Nothing more will be sent.
+    fn finish(&self);
+
+    /// Breaks it, as a fault of the network would: for tests.
+    fn cut(&self);
+}
+
+/// What a look at the connections has found.
+pub enum Sight<P> {
+    /// A connection to this peer has come up; where it is encrypted, its keys.
+    Up(u32, P, Option<Keys>),
+    /// The connection with this number may have something, or has ended.
+    Readable(usize),
+    /// The connection with this number, which took no more, takes again.
+    Writable(usize),
+}
+
+/// Makes the connections of a process and looks after them.
+pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
+    /// A connection.
+    type Pipe: Pipe;
+
+    /// Asks for a connection to `peer`. When there is one, [`crate::Streams::establish`] or [`Sight::Up`] says so.
+    fn connect(&self, peer: u32);
+
+    /// Tells that the connection to `peer` is lost, as the one whose two ends are `way`.
+    fn lost(&self, peer: u32, error: io::Error);
+
+    /// From now on [`Carrier::look`] tells of this connection under `number`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn watch(&self, pipe: &Self::Pipe, number: usize) -> io::Result<()>;
+
+    /// Whether the connection has taken no more, and it is to be told when it does.
+    fn block(&self, pipe: &Self::Pipe, number: usize, blocked: bool);
+
+    /// Nothing more is told of this connection.
+    fn forget(&self, pipe: &Self::Pipe);
+
+    /// Looks at all connections.
+    fn look(&self, tell: &mut dyn FnMut(Sight<Self::Pipe>));
+
+    /// From now on the next arrival, or one that is there, wakes the keeper.
+    fn arm(&self);
+
+    /// Whether a look after [`Carrier::arm`] has left nothing behind.
+    fn is_settled(&self) -> bool {
+        true
+    }
+
+    /// Wakes the keeper.
+    fn ring(&self);
+}

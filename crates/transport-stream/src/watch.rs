@@ -1,0 +1,105 @@
+//! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
+//! gathered and left, and tell of losses.
+
+use crate::link::{Loss, Streams};
+use crate::pipe::Carrier;
+use parnass_base::atomics::Ordering;
+use std::time::{Duration, Instant};
+
+/// So long after a loss it is told: the launcher knows best why a process is gone, and is let speak first.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between two looks at what was gathered.
+const PAUSE: Duration = Duration::from_micros(100);
+/// Looks that find nothing before the keeper sleeps again.
+const IDLE_LOOKS: u32 = 10;
+/// After arrivals that nobody was asleep for, it is watched again after so long, and at most after so long.
+const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
+
+/// Part of a keeper.
+pub struct Watch {
+    waker: Box<dyn Fn() + Send>,
+    on_loss: Box<dyn Fn(Loss) + Send>,
+    losses: Vec<(Instant, Loss)>,
+    rearm: Option<Instant>,
+    rearm_after: Duration,
+    idle_looks: u32,
+}
+
+impl Watch {
+    /// `waker` is called for arrivals, `on_loss` when a peer is lost.
+    pub fn new(waker: Box<dyn Fn() + Send>, on_loss: Box<dyn Fn(Loss) + Send>) -> Watch {
+        Watch { waker, on_loss, losses: Vec::new(), rearm: None, rearm_after: REARM.0, idle_looks: 0 }
+    }
+
+    /// Connections have something.
+    pub fn arrivals<C: Carrier>(&mut self, streams: &Streams<C>) {
+        if streams.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        if streams.armed.swap(false, Ordering::Relaxed) {
+            self.rearm_after = REARM.0;
+        } else {
+            self.rearm_after = (self.rearm_after * 2).min(REARM.1);
+        }
+        self.rearm = Some(Instant::now() + self.rearm_after);
+        (self.waker)();
+    }
+
+    /// Notes a loss, to be told soon.
+    pub fn lose(&mut self, rank: u32, text: String) {
+        self.losses.push((Instant::now() + GRACE, Loss { rank, text }));
+    }
+
+    /// How long the keeper may sleep, where `others` says until when it may for its own part.
+    pub fn limit<C: Carrier>(
+        &self,
+        streams: &Streams<C>,
+        others: impl Iterator<Item = Instant>,
+    ) -> Option<Duration> {
+        if streams.attentive.load(Ordering::Relaxed) {
+            return Some(Duration::ZERO);
+        }
+        let losses = self.losses.iter().map(|(when, _)| *when);
+        let first = others.chain(losses).chain(self.rearm).min()?;
+        Some(first.saturating_duration_since(Instant::now()))
+    }
+
+    /// Does what is due.
+    pub fn look_after_time<C: Carrier>(&mut self, streams: &Streams<C>, now: Instant) {
+        if self.rearm.is_some_and(|when| when <= now) {
+            self.rearm = None;
+            let asked = streams.armed.load(Ordering::Relaxed);
+            streams.arm();
+            streams.armed.store(asked, Ordering::Relaxed);
+        }
+        let mut told = Vec::new();
+        self.losses.retain(|(when, loss)| {
+            let due = *when <= now;
+            if due {
+                told.push(loss.clone());
+            }
+            !due
+        });
+        if !streams.closing.load(Ordering::Relaxed) {
+            told.into_iter().for_each(|loss| (self.on_loss)(loss));
+        }
+    }
+
+    /// Sends what others have gathered and left.
+    pub fn look_after_gathered<C: Carrier>(&mut self, streams: &Streams<C>) {
+        if streams.attentive.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE);
+            self.idle_looks = if streams.send_gathered() { 0 } else { self.idle_looks + 1 };
+            if self.idle_looks >= IDLE_LOOKS {
+                self.idle_looks = 0;
+                streams.attentive.swap(false, Ordering::SeqCst);
+                // What was gathered before the line above, by somebody who then did not ring.
+                streams.send_gathered();
+            }
+        }
+        if streams.has_told() && !streams.closing.load(Ordering::Relaxed) {
+            // This thread has sent the last of what was lent, perhaps, and nobody else knows.
+            (self.waker)();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Connections as streams: sockets of the kernel, and how it is asked which of them have something.
+
+use crate::address::Contact;
+use parnass_base::UserAddress;
+use parnass_base::socket::{self, InterfaceAddress, Part};
+use parnass_transport_stream::interfaces::interface_of;
+use parnass_transport_stream::{Carrier, Pipe, Sight, lock};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+
+/// What an event of the gate is about, besides connections that are not established.
+pub const SOCKETS: u64 = u64::MAX;
+pub const BELL: u64 = u64::MAX - 1;
+
+/// An established connection.
+#[derive(Debug)]
+pub struct Socket {
+    descriptor: OwnedFd,
+    way: String,
+}
+
+impl Socket {
+    /// The two ends are described by the names of `interfaces`.
+    pub fn new(descriptor: OwnedFd, interfaces: &[InterfaceAddress]) -> Socket {
+        let own = rustix::net::getsockname(&descriptor).ok().and_then(|own| SocketAddr::try_from(own).ok());
+        let far = rustix::net::getpeername(&descriptor).ok().flatten();
+        let far = far.and_then(|far| SocketAddr::try_from(far).ok());
+        let way = match (own, far) {
+            (Some(own), Some(far)) => {
+                let own = own.ip().to_canonical();
+                let far = SocketAddr::new(far.ip().to_canonical(), far.port());
+                format!("{far}, from {own} of {}", interface_of(interfaces, own))
+            }
+            _ => "its address is not known any more".to_owned(),
+        };
+        Socket { descriptor, way }
+    }
+
+    /// How long the peer has acknowledged nothing though something waits for it.
+    pub fn silence(&self) -> io::Result<std::time::Duration> {
+        socket::silence(self.descriptor.as_fd())
+    }
+}
+
+impl Pipe for Socket {
+    fn send(&self, parts: &[Part<'_>]) -> io::Result<usize> {
+        socket::send(self.descriptor.as_fd(), parts)
+    }
+
+    fn receive(&self, address: UserAddress, length: usize, buffer: &mut [u8]) -> io::Result<usize> {
+        socket::receive(self.descriptor.as_fd(), address, length, buffer)
+    }
+
+    fn way(&self) -> &str {
+        &self.way
+    }
+
+    fn finish(&self) {
+        let _ = rustix::net::shutdown(&self.descriptor, rustix::net::Shutdown::Write);
+    }
+
+    fn cut(&self) {
+        let _ = rustix::net::shutdown(&self.descriptor, rustix::net::Shutdown::Both);
+    }
+}
+
+/// What the keeper is asked to do.
+#[derive(Debug)]
+pub enum Command {
+    Connect(u32),
+    Lost(u32, io::Error),
+}
+
+/// All connections of a process.
+pub struct Sockets {
+    pub contacts: Vec<Contact>,
+    pub interfaces: Vec<InterfaceAddress>,
+    /// All established connections.
+    sockets: OwnedFd,
+    /// What the keeper sleeps on; the connections are in it while armed.
+    pub gate: OwnedFd,
+    pub bell: OwnedFd,
+    pub commands: Mutex<Vec<Command>>,
+}
+
+impl fmt::Debug for Sockets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("TCP")
+    }
+}
+
+impl Sockets {
+    pub fn new(contacts: Vec<Contact>, interfaces: Vec<InterfaceAddress>) -> io::Result<Sockets> {
+        use rustix::event::{EventfdFlags, eventfd};
+        let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&gate, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        epoll::add(&gate, &sockets, EventData::new_u64(SOCKETS), EventFlags::IN | EventFlags::ONESHOT)?;
+        Ok(Sockets { contacts, interfaces, sockets, gate, bell, commands: Mutex::default() })
+    }
+
+    fn command(&self, command: Command) {
+        lock(&self.commands).push(command);
+        self.ring();
+    }
+}
+
+impl Carrier for Sockets {
+    type Pipe = Socket;
+
+    fn connect(&self, peer: u32) {
+        self.command(Command::Connect(peer));
+    }
+
+    fn lost(&self, peer: u32, error: io::Error) {
+        self.command(Command::Lost(peer, error));
+    }
+
+    fn watch(&self, pipe: &Socket, number: usize) -> io::Result<()> {
+        let name = EventData::new_u64(number as u64);
+        Ok(epoll::add(&self.sockets, &pipe.descriptor, name, EventFlags::IN)?)
+    }
+
+    fn block(&self, pipe: &Socket, number: usize, blocked: bool) {
+        let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+        let _ = epoll::modify(&self.sockets, &pipe.descriptor, EventData::new_u64(number as u64), flags);
+    }
+
+    fn forget(&self, pipe: &Socket) {
+        let _ = epoll::delete(&self.sockets, &pipe.descriptor);
+    }
+
+    fn look(&self, tell: &mut dyn FnMut(Sight<Socket>)) {
+        let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
+            [const { std::mem::MaybeUninit::uninit() }; 64];
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let Ok((events, _)) = epoll::wait(&self.sockets, &mut events, Some(&now)) else { return };
+        for event in events.iter() {
+            let (flags, number) = (event.flags, event.data.u64() as usize);
+            if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                tell(Sight::Readable(number));
+            }
+            if flags.contains(EventFlags::OUT) {
+                tell(Sight::Writable(number));
+            }
+        }
+    }
+
+    fn arm(&self) {
+        let once = EventFlags::IN | EventFlags::ONESHOT;
+        // It fails only when the descriptors are gone, and with them this process's links.
+        let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), once);
+    }
+
+    fn ring(&self) {
+        // The counter cannot overflow: the keeper empties it.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
