@@ -2,6 +2,7 @@
 
 mod constants;
 mod exports;
+mod fortran;
 mod header;
 mod performance;
 mod spec;
@@ -29,6 +30,7 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     files.insert("include/mpi.h".into(), header::c(&spec));
     files.insert("crates/mpi/src/implemented.rs".into(), stubs::implemented(root, &spec)?);
     exports::rust(&spec, &mut files)?;
+    fortran::generate(root, &spec, &mut files)?;
     tunables::generate(root, &mut files)?;
 
     if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {

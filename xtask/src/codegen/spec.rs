@@ -35,11 +35,10 @@ pub struct Parameter {
     /// The C type; an array type has its brackets at the end.
     pub c: String,
     /// The standard's own kind of the parameter.
-    #[serde(rename = "kind")]
-    pub _kind: Option<String>,
+    pub kind: Option<String>,
     /// in, out or inout.
     #[serde(rename = "dir")]
-    pub _direction: Option<String>,
+    pub direction: Option<String>,
     /// How the parameter arrives in the body (see `crates/abi/src/calls/mod.rs`).
     #[serde(rename = "as")]
     pub form: Option<String>,
