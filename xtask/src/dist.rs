@@ -6,9 +6,15 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 /// What is installed in `bin`, by the name of the built file.
-const PROGRAMS: [&str; 4] = ["mpiexec", "mpicc", "mpicxx", "parnass"];
+const PROGRAMS: [&str; 5] = ["mpiexec", "mpicc", "mpicxx", "mpifort", "parnass"];
 /// Other names of those.
-const ALIASES: [(&str, &str); 3] = [("mpirun", "mpiexec"), ("mpic++", "mpicxx"), ("mpiCC", "mpicxx")];
+const ALIASES: [(&str, &str); 5] = [
+    ("mpirun", "mpiexec"),
+    ("mpic++", "mpicxx"),
+    ("mpiCC", "mpicxx"),
+    ("mpif90", "mpifort"),
+    ("mpif77", "mpifort"),
+];
 /// What cargo calls the MPI library, and what programs ask the loader for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
 
@@ -39,9 +45,13 @@ pub fn run(root: &Path, prefix: &Path, profile: &str) -> anyhow::Result<()> {
     }
     install(&built.join(LIBRARY.0), &lib.join(LIBRARY.1))?;
     link(LIBRARY.1, &lib.join(LIBRARY.0))?;
-    for header in std::fs::read_dir(root.join("include"))? {
-        let header = header?;
-        install(&header.path(), &include.join(header.file_name()))?;
+    let fortran = prefix.join("share/parnass/fortran");
+    for (from, to) in [("include", &include), ("fortran", &fortran)] {
+        std::fs::create_dir_all(to)?;
+        for file in std::fs::read_dir(root.join(from))? {
+            let file = file?;
+            install(&file.path(), &to.join(file.file_name()))?;
+        }
     }
     let package = lib.join("pkgconfig");
     std::fs::create_dir_all(&package)?;

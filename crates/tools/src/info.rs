@@ -16,6 +16,8 @@ use crate::probe;
 #[derive(Debug)]
 pub struct Facts {
     prefix: Option<Prefix>,
+    /// Which Fortran bindings there are.
+    fortran: Option<String>,
     pub(crate) processors: Processors,
     /// Whether the kernel lets ranks reach each other's memory.
     pub(crate) direct: Result<(), String>,
@@ -39,8 +41,10 @@ impl Facts {
         let direct = probe::direct_copy();
         let decision = files::decide([], &files::environment())?;
         let allowed = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
+        let prefix = Prefix::of_this_program().ok();
         Ok(Facts {
-            prefix: Prefix::of_this_program().ok(),
+            fortran: prefix.as_ref().map(crate::fortran::support),
+            prefix,
             processors: Processors {
                 online: files::online_processors().map_or(allowed, |online| online as usize),
                 allowed,
@@ -64,6 +68,9 @@ impl Facts {
             let library = prefix.library_file();
             let missing = if library.exists() { "" } else { "  (not there)" };
             row(out, "library", &format!("{}{missing}", library.display()));
+        }
+        if let Some(fortran) = &self.fortran {
+            row(out, "Fortran", fortran);
         }
         let done = PROCEDURES - MISSING.len();
         let rest = if MISSING.is_empty() { "" } else { "; the others: parnass info --missing" };
@@ -157,6 +164,7 @@ impl Facts {
             "abi": "1.0",
             "build": build(),
             "prefix": self.prefix.as_ref().map(|prefix| prefix.directory().display().to_string()),
+            "fortran": self.fortran,
             "procedures": PROCEDURES,
             "missing": MISSING,
             "processors": {
@@ -222,6 +230,7 @@ pub(crate) mod tests {
     pub(crate) fn facts() -> Facts {
         Facts {
             prefix: Some(Prefix::at("/p")),
+            fortran: Some("mpif.h, mpi, mpi_f08 for a compiler".into()),
             processors: Processors { online: 4, allowed: 3, usable: 2 },
             direct: Err("Operation not permitted".into()),
             protocols: Table::new(1000),

@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod doctor;
+pub mod fortran;
 pub mod info;
 pub mod prefix;
 pub mod probe;

@@ -6,8 +6,10 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::fortran;
 use crate::prefix::Prefix;
 
 /// A language with its compiler.
@@ -17,19 +19,33 @@ pub struct Language {
     pub wrapper: &'static str,
     /// Variables that name another compiler; the first that is set counts. `CC` and `CXX` do not: they often
     /// name the wrapper itself.
-    pub variables: [&'static str; 2],
+    pub variables: &'static [&'static str],
     /// The compilers to look for.
-    pub compilers: [&'static str; 3],
+    pub compilers: &'static [&'static str],
+    /// Whether the bindings are made by the compiler itself.
+    pub makes_bindings: bool,
 }
 
 /// C.
-pub const C: Language =
-    Language { wrapper: "mpicc", variables: ["PARNASS_CC", "MPICC_CC"], compilers: ["cc", "gcc", "clang"] };
+pub const C: Language = Language {
+    wrapper: "mpicc",
+    variables: &["PARNASS_CC", "MPICC_CC"],
+    compilers: &["cc", "gcc", "clang"],
+    makes_bindings: false,
+};
 /// C++.
 pub const CXX: Language = Language {
     wrapper: "mpicxx",
-    variables: ["PARNASS_CXX", "MPICXX_CXX"],
-    compilers: ["c++", "g++", "clang++"],
+    variables: &["PARNASS_CXX", "MPICXX_CXX"],
+    compilers: &["c++", "g++", "clang++"],
+    makes_bindings: false,
+};
+/// Fortran. `FC` counts, unless it names a wrapper.
+pub const FORTRAN: Language = Language {
+    wrapper: "mpifort",
+    variables: &["PARNASS_FC", "MPIFORT_FC", "FC"],
+    compilers: &["gfortran", "flang", "flang-new", "ifx", "nvfortran"],
+    makes_bindings: true,
 };
 
 /// What a call of the wrapper asks for.
@@ -51,14 +67,13 @@ pub fn main(language: Language) -> ExitCode {
         Ok(prefix) => prefix,
         Err(error) => return fail(format!("where it is installed cannot be found out: {error}")),
     };
-    let named = language.variables.iter().find_map(std::env::var_os).filter(|name| !name.is_empty());
-    let compiler = named.unwrap_or_else(|| first_in_path(&language.compilers));
-    match action(language, &prefix, compiler, std::env::args_os().skip(1).collect()) {
-        Action::Print(text) => {
+    match action(language, &prefix, compiler(&language), std::env::args_os().skip(1).collect()) {
+        Err(message) => fail(message),
+        Ok(Action::Print(text)) => {
             println!("{text}");
             ExitCode::SUCCESS
         }
-        Action::Execute(command) => {
+        Ok(Action::Execute(command)) => {
             let error = Command::new(&command[0]).args(&command[1..]).exec();
             fail(format!(
                 "the compiler {} cannot be run: {error}; name another with {}=...",
@@ -69,6 +84,25 @@ pub fn main(language: Language) -> ExitCode {
     }
 }
 
+/// The compiler that the environment names, or the first in the path.
+pub(crate) fn compiler(language: &Language) -> OsString {
+    let is_wrapper =
+        |name: &OsString| Path::new(name).file_name().is_some_and(|name| name.as_bytes().starts_with(b"mpi"));
+    let mut named = language.variables.iter().filter_map(std::env::var_os);
+    let named = named.find(|name| !name.is_empty() && !is_wrapper(name));
+    named.unwrap_or_else(|| first_in_path(language.compilers))
+}
+
+/// A compiler may be named with arguments of its own, as "ccache gcc".
+pub(crate) fn words(compiler: &OsStr) -> Vec<OsString> {
+    compiler
+        .as_bytes()
+        .split(|byte| byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+        .map(|word| OsStr::from_bytes(word).to_owned())
+        .collect()
+}
+
 fn first_in_path(names: &[&str]) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found =
@@ -76,54 +110,77 @@ fn first_in_path(names: &[&str]) -> OsString {
     (*found.unwrap_or(&names[0])).into()
 }
 
-fn action(language: Language, prefix: &Prefix, compiler: OsString, arguments: Vec<OsString>) -> Action {
-    // A compiler may be named with arguments of its own, as "ccache gcc".
-    let mut compiler: Vec<OsString> = compiler
-        .as_bytes()
-        .split(|byte| byte.is_ascii_whitespace())
-        .filter(|word| !word.is_empty())
-        .map(|word| OsStr::from_bytes(word).to_owned())
-        .collect();
+fn action(
+    language: Language,
+    prefix: &Prefix,
+    compiler: OsString,
+    arguments: Vec<OsString>,
+) -> Result<Action, String> {
+    let mut compiler = words(&compiler);
     let mut shown = None;
     let mut own = Vec::new();
     for argument in arguments {
         let text = argument.to_string_lossy().into_owned();
         if let Some(what) = asked(&text) {
             shown = Some(what);
-        } else if let Some(name) = text.strip_prefix("-cc=").or_else(|| text.strip_prefix("-cxx=")) {
+        } else if let Some(name) =
+            ["-cc=", "-cxx=", "-fc="].iter().find_map(|option| text.strip_prefix(option))
+        {
             compiler = vec![name.into()];
         } else {
             own.push(argument);
         }
     }
-    let include = flag("-I", prefix.include());
-    let library = prefix.library();
-    let link = vec![flag("-L", &library), flag("-Wl,-rpath,", &library), OsString::from("-lmpi_abi")];
-    let compile = vec![include];
     let shown = match shown {
-        Some(Shown::Compile) => return Action::Print(line(&compile)),
-        Some(Shown::Link) => return Action::Print(line(&link)),
-        Some(Shown::Command) => return Action::Print(line(&compiler)),
-        Some(Shown::IncludeDirectory) => return Action::Print(prefix.include().display().to_string()),
-        Some(Shown::LibraryDirectory) => return Action::Print(library.display().to_string()),
-        Some(Shown::Libraries) => return Action::Print("mpi_abi".into()),
+        Some(Shown::Command) => return Ok(Action::Print(line(&compiler))),
         Some(Shown::Version) => {
             let version = env!("CARGO_PKG_VERSION");
-            return Action::Print(format!("{} (Parnass) {version}", language.wrapper));
+            return Ok(Action::Print(format!("{} (Parnass) {version}", language.wrapper)));
         }
-        Some(Shown::CompileInfo) => return Action::Print(line(&[compiler, compile].concat())),
-        Some(Shown::LinkInfo) => return Action::Print(line(&[compiler, link].concat())),
-        Some(Shown::All) => true,
-        None => false,
+        shown => shown,
     };
-    let command = if !shown && !has_input(&own) {
-        [compiler, own].concat() // As mpicc --version.
-    } else if is_linking(&own) {
-        [compiler, compile, own, link].concat()
-    } else {
-        [compiler, compile, own].concat()
+    if shown.is_none() && !has_input(&own) {
+        return Ok(Action::Execute([compiler, own].concat())); // As mpicc --version.
+    }
+    // The folders in which compiler and linker look, and the libraries.
+    let (mut options, mut includes, mut folders, mut libraries) = (Vec::new(), vec![], vec![], vec![]);
+    if language.makes_bindings {
+        fortran::check_options(&own)?;
+        let bindings = fortran::Bindings::of(prefix, &fortran::Compiler::ask(compiler.clone())?)?;
+        options = bindings.options();
+        includes.push(bindings.directory().to_owned());
+        folders.push(bindings.directory().to_owned());
+        libraries.push(fortran::LIBRARY);
+    }
+    includes.push(prefix.include());
+    libraries.push("mpi_abi");
+    let mut compile = options;
+    compile.extend(includes.iter().map(|folder| flag("-I", folder)));
+    let mut link: Vec<OsString> = folders.iter().map(|folder| flag("-L", folder)).collect();
+    link.extend([flag("-L", prefix.library()), flag("-Wl,-rpath,", prefix.library())]);
+    link.extend(libraries.iter().map(|library| flag("-l", library)));
+    folders.push(prefix.library());
+    let listed = |folders: &[PathBuf]| {
+        folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" ")
     };
-    if shown { Action::Print(line(&command)) } else { Action::Execute(command) }
+    let answer = match shown {
+        Some(Shown::Compile) => line(&compile),
+        Some(Shown::Link) => line(&link),
+        Some(Shown::IncludeDirectory) => listed(&includes),
+        Some(Shown::LibraryDirectory) => listed(&folders),
+        Some(Shown::Libraries) => libraries.join(" "),
+        Some(Shown::CompileInfo) => line(&[compiler, compile].concat()),
+        Some(Shown::LinkInfo) => line(&[compiler, link].concat()),
+        _ => {
+            let last = if is_linking(&own) { link } else { Vec::new() };
+            let command = [compiler, compile, own, last].concat();
+            return Ok(match shown {
+                Some(_) => Action::Print(line(&command)),
+                None => Action::Execute(command),
+            });
+        }
+    };
+    Ok(Action::Print(answer))
 }
 
 /// A question to the wrapper instead of work for the compiler.
@@ -180,9 +237,9 @@ fn is_linking(arguments: &[OsString]) -> bool {
 }
 
 /// The words as a shell would have to be given them.
-fn line(words: &[OsString]) -> String {
+pub(crate) fn line(words: &[impl AsRef<OsStr>]) -> String {
     let quoted = words.iter().map(|word| {
-        let text = word.to_string_lossy();
+        let text = word.as_ref().to_string_lossy();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%^~".contains(&byte);
         if !text.is_empty() && text.bytes().all(plain) {
             text.into_owned()
@@ -198,20 +255,20 @@ mod tests {
     use super::*;
 
     fn printed(arguments: &str) -> String {
-        match run(arguments) {
+        match run(arguments).unwrap() {
             Action::Print(text) => text,
             other => panic!("{other:?}"),
         }
     }
 
     fn executed(arguments: &str) -> String {
-        match run(arguments) {
+        match run(arguments).unwrap() {
             Action::Execute(words) => line(&words),
             other => panic!("{other:?}"),
         }
     }
 
-    fn run(arguments: &str) -> Action {
+    fn run(arguments: &str) -> Result<Action, String> {
         let arguments = arguments.split_whitespace().map(OsString::from).collect();
         action(C, &Prefix::at("/p"), "gcc".into(), arguments)
     }
@@ -240,7 +297,7 @@ mod tests {
     #[test]
     fn a_compiler_may_have_arguments_and_a_path_spaces() {
         let command = action(C, &Prefix::at("/my p"), "ccache gcc".into(), vec!["-c".into(), "a.c".into()]);
-        let Action::Execute(words) = command else { panic!("a command") };
+        let Ok(Action::Execute(words)) = command else { panic!("a command") };
         assert_eq!(line(&words), "ccache gcc '-I/my p/include' -c a.c");
     }
 }
