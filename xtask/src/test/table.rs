@@ -134,22 +134,38 @@ pub fn compile(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
     std::fs::create_dir_all(&places.programs)?;
     let folder = places.root.join("tests/programs");
     let mut sources: Vec<PathBuf> = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).collect();
-    sources.sort();
+    // Shared libraries first: programs are linked with them.
+    let stem_of = |source: &Path| source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    sources.sort_by_key(|source| (!stem_of(source).ends_with("_tool"), source.clone()));
     for source in sources {
-        let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (compiler, standard) = match source.extension().and_then(|extension| extension.to_str()) {
-            Some("c") => ("mpicc", "-std=gnu11"),
-            Some("cc") => ("mpicxx", "-std=c++11"),
+        let stem = stem_of(&source);
+        let warnings = ["-Wall", "-Wextra", "-Werror"].as_slice();
+        let (compiler, options) = match source.extension().and_then(|extension| extension.to_str()) {
+            Some("c") => ("mpicc", [&["-std=gnu11"], warnings].concat()),
+            Some("cc") => ("mpicxx", [&["-std=c++11"], warnings].concat()),
+            // Which warnings there are differs from compiler to compiler.
+            Some(extension) if FORTRAN.contains(&extension) => ("mpifort", vec![]),
             _ => continue,
         };
+        if compiler == "mpifort"
+            && let Some(reason) = without_fortran(places)
+        {
+            tally.add("compile", &stem, Duration::ZERO, Verdict::Skipped(reason));
+            continue;
+        }
         let mut command = Command::new(places.prefix.join("bin").join(compiler));
-        command.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(&source).arg("-o");
+        command.args(["-O1", "-g"]).args(options).arg(&source).arg("-o");
         if stem.ends_with("_tool") {
             command.arg(places.programs.join(format!("{stem}.so"))).args(["-shared", "-fPIC"]);
         } else {
             command.arg(places.programs.join(&stem));
         }
-        command.arg("-lpthread");
+        let tool = places.programs.join(format!("{stem}_tool.so"));
+        if compiler == "mpifort" && tool.exists() {
+            command.arg(&tool).arg(format!("-Wl,-rpath,{}", places.programs.display()));
+        }
+        // Modules of a program are written where the compiler runs.
+        command.arg("-lpthread").current_dir(&places.programs);
         let outcome = runner::run(command, b"", Duration::from_secs(120), &places.scratch)?;
         let verdict = if outcome.code() == 0 {
             Verdict::Passed
@@ -159,6 +175,27 @@ pub fn compile(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
         tally.add("compile", &stem, outcome.elapsed, verdict);
     }
     Ok(())
+}
+
+/// The extensions of Fortran programs.
+const FORTRAN: [&str; 3] = ["f90", "F90", "f"];
+
+/// Why no Fortran program can be compiled here, if so.
+fn without_fortran(places: &Places) -> Option<String> {
+    let asked = Command::new(places.prefix.join("bin/mpifort")).arg("--version").output();
+    let said = match asked {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    Some(said.lines().next().unwrap_or("mpifort does not run").to_owned())
+}
+
+/// Whether a row's program is a Fortran one.
+fn is_fortran(places: &Places, row: &Row) -> bool {
+    let Some(program) = &row.program else { return false };
+    let folder = places.root.join("tests/programs");
+    FORTRAN.iter().any(|extension| folder.join(format!("{program}.{extension}")).is_file())
 }
 
 /// The exit status of a scenario that cannot run here; a line of its output says why, after "skip: ".
@@ -178,6 +215,12 @@ pub fn run(
     }
     if row.needs_free_gib > free_gib() {
         let reason = format!("needs {} GiB of free memory, there are {}", row.needs_free_gib, free_gib());
+        tally.add("programs", name, Duration::ZERO, Verdict::Skipped(reason));
+        return Ok(());
+    }
+    if is_fortran(places, row)
+        && let Some(reason) = without_fortran(places)
+    {
         tally.add("programs", name, Duration::ZERO, Verdict::Skipped(reason));
         return Ok(());
     }
