@@ -4,7 +4,7 @@ use crate::handles::{self, Class, Held};
 use crate::objects::{Communicator, Datatype};
 use parnass_base::UserAddress;
 use parnass_mpi::constants::*;
-use parnass_mpi::{Error, Result};
+use parnass_mpi::{Buffer, Error, Result};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,6 +33,12 @@ impl Address {
     #[inline(always)]
     pub fn user(self) -> UserAddress {
         self.0
+    }
+
+    /// The data here: `count` items, not negative.
+    #[inline(always)]
+    pub fn data(self, count: i64, datatype: &Arc<Datatype>) -> Buffer<'_> {
+        Buffer::new(self.0, count as u64, datatype)
     }
 
     /// The address as a number.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub enum Arrival {
     /// As a parameter of this type.
     Given(String),
-    /// As a part of another argument.
+    /// As a part of another argument, or not at all.
     Swallowed,
 }
 
@@ -84,10 +84,28 @@ pub fn arguments(procedure: &Procedure) -> Result<Vec<Argument>> {
                     is_communicator: false,
                 });
             }
-            argument(parameter, communicator.as_deref())
-                .with_context(|| format!("{}, parameter {}", procedure.name, parameter.name))
+            let mut argument = argument(parameter, communicator.as_deref())
+                .with_context(|| format!("{}, parameter {}", procedure.name, parameter.name))?;
+            let is_taken =
+                procedure.with.iter().any(|expression| words(expression).any(|word| word == argument.name));
+            if is_taken || !parameter.pass {
+                argument.arrival = Arrival::Swallowed;
+            }
+            let mut forms = procedure.params.iter().filter_map(|other| other.form.as_deref());
+            let is_used = forms.any(|form| split_form(form).1.contains(&parameter.name.as_str()));
+            if !parameter.pass && !is_used {
+                // The check is all that is wanted.
+                let made = argument.prepare.get_or_insert_default();
+                write!(made, " let _ = &{};", argument.name)?;
+            }
+            Ok(argument)
         })
         .collect()
+}
+
+/// The names in an expression.
+fn words(expression: &str) -> impl Iterator<Item = &str> {
+    expression.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 fn argument(parameter: &Parameter, communicator: Option<&str>) -> Result<Argument> {
@@ -393,6 +411,7 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
     let arguments = arguments(procedure)?;
     writeln!(text, "    let call = Call::{enter}(\"{name}\");")?;
     let mut given = vec!["&call".to_owned()];
+    given.extend(procedure.with.iter().map(|expression| format!("bodies::{expression}")));
     let mut steps = String::new();
     let (first, later): (Vec<&Argument>, Vec<&Argument>) =
         arguments.iter().partition(|argument| argument.is_communicator);

@@ -21,6 +21,10 @@ pub struct Procedure {
     pub returns: String,
     /// The Rust function that does it, as module::function below `crates/abi/src/calls`.
     pub body: Option<String>,
+    /// What the body is given before the parameters: constructors of its module, whose arguments are parameters. Those are
+    /// not given by themselves then.
+    #[serde(default)]
+    pub with: Vec<String>,
     /// "any": may be called before MPI_Init and after MPI_Finalize.
     pub when: Option<String>,
     pub note: Option<String>,
@@ -42,6 +46,13 @@ pub struct Parameter {
     /// How the parameter arrives in the body (see `crates/abi/src/calls/mod.rs`).
     #[serde(rename = "as")]
     pub form: Option<String>,
+    /// Whether the body is given it. If not, it is still checked.
+    #[serde(default = "yes")]
+    pub pass: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One line of `callbacks.jsonl`.

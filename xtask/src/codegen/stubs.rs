@@ -80,6 +80,11 @@ pub fn add(root: &Path, spec: &Spec) -> Result<()> {
             .unwrap_or_else(|_| format!("//! Bodies of procedures: {module}.\n\nuse super::prelude::*;\n"));
         let mut signature = String::from("call: &Call");
         let mut names = Vec::new();
+        for expression in &procedure.with {
+            let kind = expression.split([':', '(']).next().unwrap_or(expression);
+            write!(signature, ", {}: {kind}", kind.to_lowercase()).unwrap();
+            names.push(kind.to_lowercase());
+        }
         for argument in exports::arguments(procedure)? {
             if let Arrival::Given(kind) = argument.arrival {
                 write!(signature, ", {}: {kind}", argument.name).unwrap();

@@ -1,19 +1,40 @@
-//! Collective operations (MPI 5.0, chapter 6). Blocking and nonblocking forms differ in what they do with the same call.
+//! Collective operations (MPI 5.0, chapter 6): the arguments become one [`Collective`] call. The blocking, nonblocking and
+//! persistent forms of a procedure share a body, and differ in [`How`] the call is made.
 #![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
-pub(super) mod prepare;
+pub(super) mod sides;
 
 use super::prelude::*;
-use parnass_mpi::coll::Call as Collective;
+use crate::arguments;
+use parnass_base::UserAddress;
+use parnass_mpi::coll::{BlockTypes, Blocks, Call as Collective, Collective as Operation, Side};
+use sides::*;
 
-/// Starts a call and hands its request out.
-pub(super) fn start(call: &Call, collective: &Collective<'_>, request: &OutHandle<Request>) -> Result<()> {
-    request.set(call.process().start_collective(collective))
+/// How a call is made.
+pub enum How {
+    /// Until it is complete.
+    Now,
+    /// Started, for the request to complete.
+    Start(OutHandle<Request>),
+    /// Kept in the request, which starts it.
+    Keep(OutHandle<Request>),
 }
 
-/// MPI_Allgather.
+impl How {
+    #[inline]
+    pub(super) fn run(self, call: &Call, collective: &Collective<'_>) -> Result<()> {
+        match self {
+            How::Now => call.process().collective(collective),
+            How::Start(request) => request.set(call.process().start_collective(collective)),
+            How::Keep(request) => request.set(call.process().persistent_collective(collective)),
+        }
+    }
+}
+
+/// MPI_Allgather in all its forms.
 pub fn allgather(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -22,31 +43,23 @@ pub fn allgather(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let recvtype = recvtype.committed("recvtype")?;
+    let mut collective = Collective::new(comm, Operation::Allgather);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = even(recvbuf, recvcount, &recvtype, RECV)?;
+    if collective.in_place {
+        return how.run(call, &collective);
+    }
+    let sendtype = sendtype.committed("sendtype")?;
+    collective.send = even(sendbuf, sendcount, &sendtype, SEND)?;
+    distinct(&collective.send, &collective.recv)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Iallgather.
-pub fn iallgather(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Allgatherv.
+/// MPI_Allgatherv in all its forms.
 pub fn allgatherv(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -56,48 +69,22 @@ pub fn allgatherv(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::allgatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let recvtype = recvtype.committed("recvtype")?;
+    let mut collective = Collective::new(comm, Operation::Allgatherv);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, partners(comm), RECVS)?;
+    if collective.in_place {
+        return how.run(call, &collective);
+    }
+    let sendtype = sendtype.committed("sendtype")?;
+    collective.send = even(sendbuf, sendcount, &sendtype, SEND)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Iallgatherv.
-pub fn iallgatherv(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::allgatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
-}
-
-/// MPI_Allreduce.
+/// MPI_Allreduce in all its forms.
 pub fn allreduce(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     count: i64,
@@ -105,30 +92,23 @@ pub fn allreduce(
     op: Handle<Op>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::allreduce(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    let mut collective = Collective::new(comm, Operation::Allreduce);
+    collective.op = Some(&op);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = even(recvbuf, count, &datatype, ["recvbuf", "count"])?;
+    if !collective.in_place {
+        collective.send = even(sendbuf, count, &datatype, ["sendbuf", "count"])?;
+        distinct(&collective.send, &collective.recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Iallreduce.
-pub fn iallreduce(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::allreduce(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Alltoall.
+/// MPI_Alltoall in all its forms.
 pub fn alltoall(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -137,31 +117,23 @@ pub fn alltoall(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let recvtype = recvtype.committed("recvtype")?;
+    let mut collective = Collective::new(comm, Operation::Alltoall);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = even(recvbuf, recvcount, &recvtype, RECV)?;
+    if collective.in_place {
+        return how.run(call, &collective);
+    }
+    let sendtype = sendtype.committed("sendtype")?;
+    collective.send = even(sendbuf, sendcount, &sendtype, SEND)?;
+    distinct(&collective.send, &collective.recv)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ialltoall.
-pub fn ialltoall(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Alltoallv.
+/// MPI_Alltoallv in all its forms.
 pub fn alltoallv(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcounts: IntArray,
     sdispls: IntArray,
@@ -172,51 +144,24 @@ pub fn alltoallv(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoallv(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtype,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let recvtype = recvtype.committed("recvtype")?;
+    let mut collective = Collective::new(comm, Operation::Alltoallv);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    let names = ["recvbuf", "recvcounts", "rdispls"];
+    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, partners(comm), names)?;
+    if collective.in_place {
+        return how.run(call, &collective);
+    }
+    let sendtype = sendtype.committed("sendtype")?;
+    let names = ["sendbuf", "sendcounts", "sdispls"];
+    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, partners(comm), names)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ialltoallv.
-pub fn ialltoallv(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoallv(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtype,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
-}
-
-/// MPI_Alltoallw.
+/// MPI_Alltoallw in all its forms.
 pub fn alltoallw(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcounts: IntArray,
     sdispls: IntArray,
@@ -227,86 +172,46 @@ pub fn alltoallw(
     recvtypes: HandleArray<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoallw(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtypes,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtypes,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let mut collective = Collective::new(comm, Operation::Alltoallw);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    let names = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
+    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, partners(comm), names)?;
+    if !collective.in_place {
+        let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
+        collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, partners(comm), names)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Ialltoallw.
-pub fn ialltoallw(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: HandleArray<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: HandleArray<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoallw(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtypes,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtypes,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
+/// MPI_Barrier in all its forms.
+pub fn barrier(call: &Call, how: How, comm: &Arc<Communicator>) -> Result<()> {
+    how.run(call, &Collective::new(comm, Operation::Barrier))
 }
 
-/// MPI_Barrier.
-pub fn barrier(call: &Call, comm: &Arc<Communicator>) -> Result<()> {
-    prepare::barrier(comm, &|collective| call.process().collective(collective))
-}
-
-/// MPI_Ibarrier.
-pub fn ibarrier(call: &Call, comm: &Arc<Communicator>, request: OutHandle<Request>) -> Result<()> {
-    prepare::barrier(comm, &|collective| start(call, collective, &request))
-}
-
-/// MPI_Bcast.
+/// MPI_Bcast in all its forms.
 pub fn bcast(
     call: &Call,
+    how: How,
     buffer: Address,
     count: i64,
     datatype: Handle<Datatype>,
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::bcast(buffer, count, datatype, root, comm, &|collective| call.process().collective(collective))
+    let mut collective = Collective::new(comm, Operation::Bcast);
+    collective.root = root;
+    if part(root, comm) == Part::Bystander {
+        return how.run(call, &collective);
+    }
+    let datatype = datatype.committed("datatype")?;
+    collective.recv = even(buffer, count, &datatype, ["buffer", "count"])?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ibcast.
-pub fn ibcast(
-    call: &Call,
-    buffer: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::bcast(buffer, count, datatype, root, comm, &|collective| start(call, collective, &request))
-}
-
-/// MPI_Exscan.
+/// MPI_Exscan in all its forms.
 pub fn exscan(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     count: i64,
@@ -314,30 +219,30 @@ pub fn exscan(
     op: Handle<Op>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::exscan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    intra_only(comm)?;
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    let mut collective = Collective::new(comm, Operation::Exscan);
+    collective.op = Some(&op);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    // Rank 0 gets nothing, so that its receive buffer may be anything unless it holds the input.
+    collective.recv = if comm.rank() == 0 && !collective.in_place {
+        let count = arguments::count(count, "count")? as u64;
+        Side::Even { address: recvbuf.user(), count, datatype: &datatype }
+    } else {
+        even(recvbuf, count, &datatype, ["recvbuf", "count"])?
+    };
+    if !collective.in_place {
+        collective.send = even(sendbuf, count, &datatype, ["sendbuf", "count"])?;
+        distinct(&collective.send, &collective.recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Iexscan.
-pub fn iexscan(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::exscan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Gather.
+/// MPI_Gather in all its forms.
 pub fn gather(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -347,32 +252,32 @@ pub fn gather(
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let mut collective = Collective::new(comm, Operation::Gather);
+    collective.root = root;
+    let part = part(root, comm);
+    collective.in_place = part == Part::Member && sendbuf.is_in_place();
+    let (send_significant, recv_significant) = match part {
+        Part::Member => (!collective.in_place, true),
+        Part::Root => (false, true),
+        Part::Other => (true, false),
+        Part::Bystander => (false, false),
+    };
+    let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
+    let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        collective.send = even(sendbuf, sendcount, sendtype, SEND)?;
+    }
+    if let Some(recvtype) = &recvtype {
+        collective.recv = even(recvbuf, recvcount, recvtype, RECV)?;
+    }
+    distinct(&collective.send, &collective.recv)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Igather.
-pub fn igather(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Gatherv.
+/// MPI_Gatherv in all its forms.
 pub fn gatherv(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -383,51 +288,31 @@ pub fn gatherv(
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::gatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        root,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let mut collective = Collective::new(comm, Operation::Gatherv);
+    collective.root = root;
+    let part = part(root, comm);
+    collective.in_place = part == Part::Member && sendbuf.is_in_place();
+    let (send_significant, recv_significant) = match part {
+        Part::Member => (!collective.in_place, true),
+        Part::Root => (false, true),
+        Part::Other => (true, false),
+        Part::Bystander => (false, false),
+    };
+    let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
+    let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        collective.send = even(sendbuf, sendcount, sendtype, SEND)?;
+    }
+    if let Some(recvtype) = &recvtype {
+        collective.recv = varied(recvbuf, recvcounts, displs, recvtype, partners(comm), RECVS)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Igatherv.
-pub fn igatherv(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::gatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        root,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
-}
-
-/// MPI_Reduce.
+/// MPI_Reduce in all its forms.
 pub fn reduce(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     count: i64,
@@ -436,31 +321,33 @@ pub fn reduce(
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::reduce(sendbuf, recvbuf, count, datatype, op, root, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let mut collective = Collective::new(comm, Operation::Reduce);
+    collective.root = root;
+    let part = part(root, comm);
+    if part == Part::Bystander {
+        return how.run(call, &collective);
+    }
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    collective.op = Some(&op);
+    collective.in_place = part == Part::Member && sendbuf.is_in_place();
+    collective.recv = if part == Part::Other {
+        let count = arguments::count(count, "count")? as u64;
+        Side::Even { address: UserAddress::NULL, count, datatype: &datatype }
+    } else {
+        even(recvbuf, count, &datatype, ["recvbuf", "count"])?
+    };
+    if part != Part::Root && !collective.in_place {
+        collective.send = even(sendbuf, count, &datatype, ["sendbuf", "count"])?;
+        distinct(&collective.send, &collective.recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Ireduce.
-pub fn ireduce(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::reduce(sendbuf, recvbuf, count, datatype, op, root, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Reduce_scatter.
+/// MPI_Reduce_scatter in all its forms.
 pub fn reduce_scatter(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     recvcounts: IntArray,
@@ -468,30 +355,30 @@ pub fn reduce_scatter(
     op: Handle<Op>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    let mut collective = Collective::new(comm, Operation::ReduceScatter);
+    collective.op = Some(&op);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    let counts = block_counts(recvcounts, comm.size() as usize, "recvcounts")?;
+    let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count)) as i64;
+    // In place the operands of all blocks lie in the receive buffer.
+    let received = if collective.in_place { total } else { counts[comm.rank() as usize] as i64 };
+    arguments::buffer(recvbuf, received, &datatype, "recvbuf")?;
+    let blocks = Blocks { counts, offsets: Vec::new(), datatypes: BlockTypes::Same(&datatype) };
+    collective.recv = Side::Varied { address: recvbuf.user(), blocks: Box::new(blocks) };
+    if !collective.in_place {
+        collective.send = even(sendbuf, total, &datatype, ["sendbuf", "recvcounts"])?;
+        let recv = Side::Even { address: recvbuf.user(), count: received as u64, datatype: &datatype };
+        distinct(&collective.send, &recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Ireduce_scatter.
-pub fn ireduce_scatter(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Reduce_scatter_block.
+/// MPI_Reduce_scatter_block in all its forms.
 pub fn reduce_scatter_block(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     recvcount: i64,
@@ -499,30 +386,23 @@ pub fn reduce_scatter_block(
     op: Handle<Op>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    let mut collective = Collective::new(comm, Operation::ReduceScatterBlock);
+    collective.op = Some(&op);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = even(recvbuf, recvcount, &datatype, RECV)?;
+    if !collective.in_place {
+        collective.send = even(sendbuf, recvcount, &datatype, ["sendbuf", "recvcount"])?;
+        distinct(&collective.send, &collective.recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Ireduce_scatter_block.
-pub fn ireduce_scatter_block(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    recvcount: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Scan.
+/// MPI_Scan in all its forms.
 pub fn scan(
     call: &Call,
+    how: How,
     sendbuf: Address,
     recvbuf: Address,
     count: i64,
@@ -530,30 +410,24 @@ pub fn scan(
     op: Handle<Op>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::scan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    intra_only(comm)?;
+    let (datatype, op) = (datatype.committed("datatype")?, op.get("op")?);
+    op.require_defined_on(&datatype)?;
+    let mut collective = Collective::new(comm, Operation::Scan);
+    collective.op = Some(&op);
+    collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
+    collective.recv = even(recvbuf, count, &datatype, ["recvbuf", "count"])?;
+    if !collective.in_place {
+        collective.send = even(sendbuf, count, &datatype, ["sendbuf", "count"])?;
+        distinct(&collective.send, &collective.recv)?;
+    }
+    how.run(call, &collective)
 }
 
-/// MPI_Iscan.
-pub fn iscan(
-    call: &Call,
-    sendbuf: Address,
-    recvbuf: Address,
-    count: i64,
-    datatype: Handle<Datatype>,
-    op: Handle<Op>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::scan(sendbuf, recvbuf, count, datatype, op, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Scatter.
+/// MPI_Scatter in all its forms.
 pub fn scatter(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -563,32 +437,32 @@ pub fn scatter(
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let mut collective = Collective::new(comm, Operation::Scatter);
+    collective.root = root;
+    let part = part(root, comm);
+    collective.in_place = part == Part::Member && recvbuf.is_in_place();
+    let (send_significant, recv_significant) = match part {
+        Part::Member => (true, !collective.in_place),
+        Part::Root => (true, false),
+        Part::Other => (false, true),
+        Part::Bystander => (false, false),
+    };
+    let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
+    let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        collective.send = even(sendbuf, sendcount, sendtype, SEND)?;
+    }
+    if let Some(recvtype) = &recvtype {
+        collective.recv = even(recvbuf, recvcount, recvtype, RECV)?;
+    }
+    distinct(&collective.send, &collective.recv)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Iscatter.
-pub fn iscatter(
-    call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Scatterv.
+/// MPI_Scatterv in all its forms.
 pub fn scatterv(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcounts: IntArray,
     displs: IntArray,
@@ -599,44 +473,23 @@ pub fn scatterv(
     root: i32,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::scatterv(
-        sendbuf,
-        sendcounts,
-        displs,
-        sendtype,
-        recvbuf,
-        recvcount,
-        recvtype,
-        root,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
-}
-
-/// MPI_Iscatterv.
-pub fn iscatterv(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    displs: IntArray,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    root: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::scatterv(
-        sendbuf,
-        sendcounts,
-        displs,
-        sendtype,
-        recvbuf,
-        recvcount,
-        recvtype,
-        root,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
+    let mut collective = Collective::new(comm, Operation::Scatterv);
+    collective.root = root;
+    let part = part(root, comm);
+    collective.in_place = part == Part::Member && recvbuf.is_in_place();
+    let (send_significant, recv_significant) = match part {
+        Part::Member => (true, !collective.in_place),
+        Part::Root => (true, false),
+        Part::Other => (false, true),
+        Part::Bystander => (false, false),
+    };
+    let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
+    let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
+    if let Some(sendtype) = &sendtype {
+        collective.send = varied(sendbuf, sendcounts, displs, sendtype, partners(comm), SENDS)?;
+    }
+    if let Some(recvtype) = &recvtype {
+        collective.recv = even(recvbuf, recvcount, recvtype, RECV)?;
+    }
+    how.run(call, &collective)
 }

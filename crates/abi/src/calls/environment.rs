@@ -89,7 +89,7 @@ pub fn get_version(_call: &Call, version: Out<i32>, subversion: Out<i32>) -> Res
 }
 
 /// MPI_Pcontrol: for profiling tools that put themselves in front of the library; nothing happens here.
-pub fn pcontrol(_call: &Call, _level: i32) -> Result<()> {
+pub fn pcontrol(_call: &Call) -> Result<()> {
     Ok(())
 }
 

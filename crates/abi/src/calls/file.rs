@@ -72,7 +72,7 @@ pub fn file_close(call: &Call, fh: InOutHandle<File>) -> Result<()> {
 }
 
 /// MPI_File_delete.
-pub fn file_delete(_call: &Call, filename: &[u8], _info: Option<&Arc<Info>>) -> Result<()> {
+pub fn file_delete(_call: &Call, filename: &[u8]) -> Result<()> {
     io::delete(Path::new(std::ffi::OsStr::from_bytes(filename)))
 }
 

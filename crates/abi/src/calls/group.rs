@@ -43,13 +43,7 @@ pub fn group_difference(
 }
 
 /// MPI_Group_excl.
-pub fn group_excl(
-    _call: &Call,
-    group: &Arc<Group>,
-    _n: i64,
-    ranks: &[i32],
-    newgroup: OutHandle<Group>,
-) -> Result<()> {
+pub fn group_excl(_call: &Call, group: &Arc<Group>, ranks: &[i32], newgroup: OutHandle<Group>) -> Result<()> {
     give(group.exclude(ranks)?, &newgroup)
 }
 
@@ -61,13 +55,7 @@ pub fn group_free(_call: &Call, group: InOutHandle<Group>) -> Result<()> {
 }
 
 /// MPI_Group_incl.
-pub fn group_incl(
-    _call: &Call,
-    group: &Arc<Group>,
-    _n: i64,
-    ranks: &[i32],
-    newgroup: OutHandle<Group>,
-) -> Result<()> {
+pub fn group_incl(_call: &Call, group: &Arc<Group>, ranks: &[i32], newgroup: OutHandle<Group>) -> Result<()> {
     give(group.include(ranks)?, &newgroup)
 }
 
@@ -85,7 +73,6 @@ pub fn group_intersection(
 pub fn group_range_excl(
     _call: &Call,
     group: &Arc<Group>,
-    _n: i64,
     ranges: &[[i32; 3]],
     newgroup: OutHandle<Group>,
 ) -> Result<()> {
@@ -96,7 +83,6 @@ pub fn group_range_excl(
 pub fn group_range_incl(
     _call: &Call,
     group: &Arc<Group>,
-    _n: i64,
     ranges: &[[i32; 3]],
     newgroup: OutHandle<Group>,
 ) -> Result<()> {
@@ -119,7 +105,6 @@ pub fn group_size(_call: &Call, group: &Arc<Group>, size: Out<i32>) -> Result<()
 pub fn group_translate_ranks(
     _call: &Call,
     group1: &Arc<Group>,
-    _n: i64,
     ranks1: &[i32],
     group2: &Arc<Group>,
     ranks2: &mut OutSlice<'_, i32>,

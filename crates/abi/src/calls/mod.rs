@@ -3,7 +3,9 @@
 //! # Writing a body
 //!
 //! Which procedure has which body stands in `spec/procedures.jsonl` (`"body": "pt2pt::send"` is
-//! [`pt2pt::send`]). The int form and the large-count form (`_c`) share one body. The table says with `"as"` how each
+//! [`pt2pt::send`]). The int form and the large-count form (`_c`) share one body. Procedures that differ in a constant, or in
+//! what is done at the end, share one too: `"with"` says what each gives it (`"with": ["How::Start(request)"]`), before the parameters.
+//! A parameter with `"pass": false` is checked, but not given. The table says with `"as"` how each
 //! parameter arrives; a stub with the right signature is written into the module by `cargo xtask codegen --stubs` for
 //! every body that is not there yet. A body whose text contains `call.missing()` counts as not implemented (and is
 //! listed by `parnass info --missing`): replace it, run `cargo xtask codegen`, done.
@@ -75,7 +77,6 @@ pub mod neighbor;
 pub mod op;
 pub mod pack;
 pub mod partitioned;
-pub mod persistent;
 pub mod process;
 pub mod pt2pt;
 pub mod request;

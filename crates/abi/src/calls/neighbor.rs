@@ -1,13 +1,31 @@
 //! Collective operations on the neighbours in a topology (MPI 5.0, section 8.6).
+#![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
-pub(super) mod prepare;
-
-use super::coll::start;
+pub use super::coll::How;
+use super::coll::sides::{even, typed, varied};
 use super::prelude::*;
+use crate::arguments::count as count_argument;
+use parnass_mpi::coll::{Call as Collective, Collective as Operation, Side};
 
-/// MPI_Neighbor_allgather.
-pub fn neighbor_allgather(
+/// One block for each of `degree` neighbours. Without any the buffer may be anything.
+fn blocks<'a>(
+    buffer: Address,
+    count: i64,
+    datatype: &'a Arc<Datatype>,
+    degree: usize,
+    names: [&str; 2],
+) -> Result<Side<'a>> {
+    if degree > 0 {
+        return even(buffer, count, datatype, names);
+    }
+    let count = count_argument(count, names[1])? as u64;
+    Ok(Side::Even { address: buffer.user(), count, datatype })
+}
+
+/// MPI_Neighbor_allgather in all its forms.
+pub fn allgather(
     call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -16,31 +34,19 @@ pub fn neighbor_allgather(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let (sources, targets) = comm.degrees()?;
+    let recvtype = recvtype.committed("recvtype")?;
+    let sendtype = sendtype.committed("sendtype")?;
+    let mut collective = Collective::new(comm, Operation::NeighborAllgather);
+    collective.recv = blocks(recvbuf, recvcount, &recvtype, sources, ["recvbuf", "recvcount"])?;
+    collective.send = blocks(sendbuf, sendcount, &sendtype, targets, ["sendbuf", "sendcount"])?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ineighbor_allgather.
-pub fn ineighbor_allgather(
+/// MPI_Neighbor_allgatherv in all its forms.
+pub fn allgatherv(
     call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Neighbor_allgatherv.
-pub fn neighbor_allgatherv(
-    call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -50,48 +56,20 @@ pub fn neighbor_allgatherv(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::allgatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let (sources, targets) = comm.degrees()?;
+    let recvtype = recvtype.committed("recvtype")?;
+    let sendtype = sendtype.committed("sendtype")?;
+    let mut collective = Collective::new(comm, Operation::NeighborAllgatherv);
+    let names = ["recvbuf", "recvcounts", "displs"];
+    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, sources, names)?;
+    collective.send = blocks(sendbuf, sendcount, &sendtype, targets, ["sendbuf", "sendcount"])?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ineighbor_allgatherv.
-pub fn ineighbor_allgatherv(
+/// MPI_Neighbor_alltoall in all its forms.
+pub fn alltoall(
     call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::allgatherv(
-        sendbuf,
-        sendcount,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        displs,
-        recvtype,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
-}
-
-/// MPI_Neighbor_alltoall.
-pub fn neighbor_alltoall(
-    call: &Call,
+    how: How,
     sendbuf: Address,
     sendcount: i64,
     sendtype: Handle<Datatype>,
@@ -100,31 +78,19 @@ pub fn neighbor_alltoall(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        call.process().collective(collective)
-    })
+    let (sources, targets) = comm.degrees()?;
+    let recvtype = recvtype.committed("recvtype")?;
+    let sendtype = sendtype.committed("sendtype")?;
+    let mut collective = Collective::new(comm, Operation::NeighborAlltoall);
+    collective.recv = blocks(recvbuf, recvcount, &recvtype, sources, ["recvbuf", "recvcount"])?;
+    collective.send = blocks(sendbuf, sendcount, &sendtype, targets, ["sendbuf", "sendcount"])?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ineighbor_alltoall.
-pub fn ineighbor_alltoall(
+/// MPI_Neighbor_alltoallv in all its forms.
+pub fn alltoallv(
     call: &Call,
-    sendbuf: Address,
-    sendcount: i64,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcount: i64,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &|collective| {
-        start(call, collective, &request)
-    })
-}
-
-/// MPI_Neighbor_alltoallv.
-pub fn neighbor_alltoallv(
-    call: &Call,
+    how: How,
     sendbuf: Address,
     sendcounts: IntArray,
     sdispls: IntArray,
@@ -135,51 +101,21 @@ pub fn neighbor_alltoallv(
     recvtype: Handle<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoallv(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtype,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
+    let (sources, targets) = comm.degrees()?;
+    let recvtype = recvtype.committed("recvtype")?;
+    let sendtype = sendtype.committed("sendtype")?;
+    let mut collective = Collective::new(comm, Operation::NeighborAlltoallv);
+    let names = ["recvbuf", "recvcounts", "rdispls"];
+    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, sources, names)?;
+    let names = ["sendbuf", "sendcounts", "sdispls"];
+    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, targets, names)?;
+    how.run(call, &collective)
 }
 
-/// MPI_Ineighbor_alltoallv.
-pub fn ineighbor_alltoallv(
+/// MPI_Neighbor_alltoallw in all its forms.
+pub fn alltoallw(
     call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtype: Handle<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtype: Handle<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoallv(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtype,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtype,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
-}
-
-/// MPI_Neighbor_alltoallw.
-pub fn neighbor_alltoallw(
-    call: &Call,
+    how: How,
     sendbuf: Address,
     sendcounts: IntArray,
     sdispls: IntArray,
@@ -190,44 +126,11 @@ pub fn neighbor_alltoallw(
     recvtypes: HandleArray<Datatype>,
     comm: &Arc<Communicator>,
 ) -> Result<()> {
-    prepare::alltoallw(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtypes,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtypes,
-        comm,
-        &|collective| call.process().collective(collective),
-    )
-}
-
-/// MPI_Ineighbor_alltoallw.
-pub fn ineighbor_alltoallw(
-    call: &Call,
-    sendbuf: Address,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: HandleArray<Datatype>,
-    recvbuf: Address,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: HandleArray<Datatype>,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    prepare::alltoallw(
-        sendbuf,
-        sendcounts,
-        sdispls,
-        sendtypes,
-        recvbuf,
-        recvcounts,
-        rdispls,
-        recvtypes,
-        comm,
-        &|collective| start(call, collective, &request),
-    )
+    let (sources, targets) = comm.degrees()?;
+    let mut collective = Collective::new(comm, Operation::NeighborAlltoallw);
+    let names = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
+    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, sources, names)?;
+    let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
+    collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, targets, names)?;
+    how.run(call, &collective)
 }

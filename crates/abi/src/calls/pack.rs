@@ -33,7 +33,6 @@ pub fn pack(
     outbuf: Address,
     outsize: i64,
     position: IntInOut,
-    _comm: &Arc<Communicator>,
 ) -> Result<()> {
     let input = data(inbuf, incount, datatype, "inbuf")?;
     let packed = packed(outbuf, outsize, input, "outbuf")?;
@@ -72,13 +71,7 @@ pub fn pack_external_size(
 }
 
 /// MPI_Pack_size.
-pub fn pack_size(
-    _call: &Call,
-    incount: i64,
-    datatype: &Arc<Datatype>,
-    _comm: &Arc<Communicator>,
-    size: IntOut,
-) -> Result<()> {
+pub fn pack_size(_call: &Call, incount: i64, datatype: &Arc<Datatype>, size: IntOut) -> Result<()> {
     size.set(datatype::pack_size(incount as u64, datatype)?);
     Ok(())
 }
@@ -92,7 +85,6 @@ pub fn unpack(
     outbuf: Address,
     outcount: i64,
     datatype: &Arc<Datatype>,
-    _comm: &Arc<Communicator>,
 ) -> Result<()> {
     let output = data(outbuf, outcount, datatype, "outbuf")?;
     let packed = packed(inbuf, insize, output, "inbuf")?;

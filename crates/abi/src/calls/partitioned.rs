@@ -1,6 +1,7 @@
 //! Partitioned communication (MPI 5.0, chapter 4).
 
 use super::prelude::*;
+use super::request::raise_on;
 use parnass_mpi::pt2pt::Partitions;
 
 /// The buffer of an operation. Without data it may be anything.
@@ -29,7 +30,6 @@ pub fn psend_init(
     dest: i32,
     tag: i32,
     comm: &Arc<Communicator>,
-    _info: Option<&Arc<Info>>,
     request: OutHandle<Request>,
 ) -> Result<()> {
     let partitions = partitions(buf, number, count, datatype, dest, tag)?;
@@ -46,7 +46,6 @@ pub fn precv_init(
     source: i32,
     tag: i32,
     comm: &Arc<Communicator>,
-    _info: Option<&Arc<Info>>,
     request: OutHandle<Request>,
 ) -> Result<()> {
     let partitions = partitions(buf, number, count, datatype, source, tag)?;
@@ -55,9 +54,7 @@ pub fn precv_init(
 
 /// Says that partitions are ready; errors go to the handler of the request's communicator.
 fn ready(call: &Call, request: &Arc<Request>, partitions: impl Iterator<Item = i32> + Clone) -> Result<()> {
-    if let Some(communicator) = request.communicator() {
-        call.raise_on(communicator);
-    }
+    raise_on(call, request);
     request.ready(call.process(), partitions)
 }
 
@@ -86,12 +83,7 @@ pub fn pready_range(
 }
 
 /// MPI_Pready_list.
-pub fn pready_list(
-    call: &Call,
-    _length: i64,
-    array_of_partitions: &[i32],
-    request: &Arc<Request>,
-) -> Result<()> {
+pub fn pready_list(call: &Call, array_of_partitions: &[i32], request: &Arc<Request>) -> Result<()> {
     ready(call, request, array_of_partitions.iter().copied())
 }
 
@@ -101,9 +93,7 @@ pub fn parrived(call: &Call, request: Option<&Arc<Request>>, partition: i32, fla
         flag.set(true);
         return Ok(());
     };
-    if let Some(communicator) = request.communicator() {
-        call.raise_on(communicator);
-    }
+    raise_on(call, request);
     flag.set(request.has_arrived(call.process(), partition)?);
     Ok(())
 }

@@ -7,225 +7,71 @@ use crate::call::Call;
 use crate::calls::request::store;
 use crate::objects::{Communicator, Datatype, Message, Request, SENT};
 use parnass_mpi::Result;
-use parnass_mpi::SendMode;
+pub use parnass_mpi::SendMode;
 use parnass_mpi::constants::MPI_MESSAGE_NO_PROC;
-use parnass_mpi::datatype::Buffer;
 use parnass_mpi::pt2pt::Envelope;
 use parnass_mpi::request::Specification;
 use parnass_mpi::request::Status;
 use std::sync::Arc;
 
-#[inline(always)]
-fn buffer(address: Address, count: i64, datatype: &Arc<Datatype>) -> Buffer<'_> {
-    Buffer::new(address.user(), count as u64, datatype)
-}
-
-/// MPI_Send.
+/// MPI_Send, and in the other modes.
 #[inline(always)]
 pub fn send(
     call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Standard)
-}
-
-/// MPI_Bsend.
-#[inline(always)]
-pub fn bsend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Buffered)
-}
-
-/// MPI_Ssend.
-#[inline(always)]
-pub fn ssend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Synchronous)
-}
-
-/// MPI_Rsend.
-#[inline(always)]
-pub fn rsend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-) -> Result<()> {
-    call.process().send(comm, buffer(buf, count, datatype), dest, tag, SendMode::Ready)
-}
-
-#[inline(always)]
-fn isend_in(
-    call: &Call,
-    buffer: Buffer<'_>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
     mode: SendMode,
-    request: OutHandle<Request>,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
 ) -> Result<()> {
-    let process = call.process();
-    if process.sends_at_once(comm, &buffer, dest, tag) {
-        request.set_raw(SENT);
-        return Ok(());
-    }
-    request.set(process.isend(comm, buffer, dest, tag, mode)?)
+    call.process().send(comm, buf.data(count, datatype), dest, tag, mode)
 }
 
-/// MPI_Isend.
+/// MPI_Isend, and in the other modes.
 #[inline(always)]
 pub fn isend(
     call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    isend_in(call, buffer(buf, count, datatype), dest, tag, comm, SendMode::Standard, request)
-}
-
-/// MPI_Ibsend.
-pub fn ibsend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Buffered)?)
-}
-
-/// MPI_Issend.
-pub fn issend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    request.set(call.process().isend(comm, buffer(buf, count, datatype), dest, tag, SendMode::Synchronous)?)
-}
-
-/// MPI_Irsend.
-pub fn irsend(
-    call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    isend_in(call, buffer(buf, count, datatype), dest, tag, comm, SendMode::Ready, request)
-}
-
-fn send_again(
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    to: Envelope,
     mode: SendMode,
-) -> Specification {
-    Specification::Send {
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let (process, data) = (call.process(), buf.data(count, datatype));
+    let may_be_sent_at_once = matches!(mode, SendMode::Standard | SendMode::Ready);
+    if may_be_sent_at_once && process.sends_at_once(comm, &data, dest, tag) {
+        request.set_raw(SENT);
+        return Ok(());
+    }
+    request.set(process.isend(comm, data, dest, tag, mode)?)
+}
+
+/// MPI_Send_init, and in the other modes.
+pub fn send_init(
+    _call: &Call,
+    mode: SendMode,
+    buf: Address,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    dest: i32,
+    tag: i32,
+    comm: &Arc<Communicator>,
+    request: OutHandle<Request>,
+) -> Result<()> {
+    let specification = Specification::Send {
         address: buf.user(),
         count: count as u64,
         datatype: Arc::clone(datatype),
-        target: to.rank,
-        tag: to.tag,
+        target: dest,
+        tag,
         mode,
-    }
-}
-
-/// MPI_Send_init.
-pub fn send_init(
-    _call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let to = Envelope { rank: dest, tag };
-    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Standard)))
-}
-
-/// MPI_Bsend_init.
-pub fn bsend_init(
-    _call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let to = Envelope { rank: dest, tag };
-    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Buffered)))
-}
-
-/// MPI_Ssend_init.
-pub fn ssend_init(
-    _call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let to = Envelope { rank: dest, tag };
-    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Synchronous)))
-}
-
-/// MPI_Rsend_init.
-pub fn rsend_init(
-    _call: &Call,
-    buf: Address,
-    count: i64,
-    datatype: &Arc<Datatype>,
-    dest: i32,
-    tag: i32,
-    comm: &Arc<Communicator>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    let to = Envelope { rank: dest, tag };
-    request.set(Request::persistent(comm, send_again(buf, count, datatype, to, SendMode::Ready)))
+    };
+    request.set(Request::persistent(comm, specification))
 }
 
 /// MPI_Recv.
@@ -240,7 +86,7 @@ pub fn recv(
     comm: &Arc<Communicator>,
     status: StatusOut,
 ) -> Result<()> {
-    store(status, &call.process().receive(comm, buffer(buf, count, datatype), source, tag)?);
+    store(status, &call.process().receive(comm, buf.data(count, datatype), source, tag)?);
     Ok(())
 }
 
@@ -255,7 +101,7 @@ pub fn irecv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    request.set(call.process().ireceive(comm, buffer(buf, count, datatype), source, tag)?)
+    request.set(call.process().ireceive(comm, buf.data(count, datatype), source, tag)?)
 }
 
 /// MPI_Recv_init.
@@ -297,9 +143,9 @@ pub fn sendrecv(
 ) -> Result<()> {
     let received = call.process().send_receive(
         comm,
-        buffer(sendbuf, sendcount, sendtype),
+        sendbuf.data(sendcount, sendtype),
         Envelope { rank: dest, tag: sendtag },
-        buffer(recvbuf, recvcount, recvtype),
+        recvbuf.data(recvcount, recvtype),
         Envelope { rank: source, tag: recvtag },
     )?;
     store(status, &received);
@@ -321,7 +167,7 @@ pub fn sendrecv_replace(
 ) -> Result<()> {
     let received = call.process().send_receive_replace(
         comm,
-        buffer(buf, count, datatype),
+        buf.data(count, datatype),
         Envelope { rank: dest, tag: sendtag },
         Envelope { rank: source, tag: recvtag },
     )?;
@@ -347,9 +193,9 @@ pub fn isendrecv(
 ) -> Result<()> {
     request.set(call.process().isend_receive(
         comm,
-        buffer(sendbuf, sendcount, sendtype),
+        sendbuf.data(sendcount, sendtype),
         Envelope { rank: dest, tag: sendtag },
-        buffer(recvbuf, recvcount, recvtype),
+        recvbuf.data(recvcount, recvtype),
         Envelope { rank: source, tag: recvtag },
     )?)
 }
@@ -369,7 +215,7 @@ pub fn isendrecv_replace(
 ) -> Result<()> {
     request.set(call.process().isend_receive_replace(
         comm,
-        buffer(buf, count, datatype),
+        buf.data(count, datatype),
         Envelope { rank: dest, tag: sendtag },
         Envelope { rank: source, tag: recvtag },
     )?)
@@ -455,7 +301,7 @@ pub fn mrecv(
     let received = match message.take() {
         Some(message) => {
             call.raise_on(message.communicator());
-            call.process().receive_message(&message, buffer(buf, count, datatype))?
+            call.process().receive_message(&message, buf.data(count, datatype))?
         }
         None => Status::NO_PROCESS,
     };
@@ -475,7 +321,7 @@ pub fn imrecv(
     request.set(match message.take() {
         Some(message) => {
             call.raise_on(message.communicator());
-            call.process().ireceive_message(&message, buffer(buf, count, datatype))
+            call.process().ireceive_message(&message, buf.data(count, datatype))
         }
         None => Request::complete(None, Ok(Status::NO_PROCESS)),
     })

@@ -32,7 +32,7 @@ impl RequestList for Requests {
 }
 
 /// Lets an error go to the error handler of the request's communicator, or of its file.
-fn raise_on(call: &Call, request: &Request) {
+pub(super) fn raise_on(call: &Call, request: &Request) {
     if let Some(communicator) = request.communicator()
         && !super::file::raise_on(call, communicator)
     {
@@ -181,7 +181,7 @@ fn tell_several(
 }
 
 /// MPI_Waitall.
-pub fn waitall(call: &Call, _count: i64, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
+pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
     let process = call.process();
     // Each is told as soon as it is complete; an error, which is rare, makes another round through the statuses.
     let mut failed: Vec<Completed> = Vec::new();
@@ -207,13 +207,7 @@ pub fn waitall(call: &Call, _count: i64, requests: &mut Requests, statuses: Stat
 }
 
 /// MPI_Testall.
-pub fn testall(
-    call: &Call,
-    _count: i64,
-    requests: &mut Requests,
-    flag: Out<bool>,
-    statuses: StatusesOut,
-) -> Result<()> {
+pub fn testall(call: &Call, requests: &mut Requests, flag: Out<bool>, statuses: StatusesOut) -> Result<()> {
     let mut results = Vec::new();
     let complete =
         complete::test_all(call.process(), requests, |index, result| results.push((index, result)));
@@ -224,7 +218,6 @@ pub fn testall(
 /// MPI_Request_get_status_all.
 pub fn request_get_status_all(
     call: &Call,
-    _count: i64,
     requests: &mut Requests,
     flag: Out<bool>,
     statuses: StatusesOut,
@@ -269,13 +262,7 @@ fn tell_any(
 }
 
 /// MPI_Waitany.
-pub fn waitany(
-    call: &Call,
-    _count: i64,
-    requests: &mut Requests,
-    indx: Out<i32>,
-    status: StatusOut,
-) -> Result<()> {
+pub fn waitany(call: &Call, requests: &mut Requests, indx: Out<i32>, status: StatusOut) -> Result<()> {
     let found = complete::wait_any(call.process(), requests);
     tell_any(call, requests, found, indx, status, false).map(|_| ())
 }
@@ -283,7 +270,6 @@ pub fn waitany(
 /// MPI_Testany.
 pub fn testany(
     call: &Call,
-    _count: i64,
     requests: &mut Requests,
     indx: Out<i32>,
     flag: Out<bool>,
@@ -297,7 +283,6 @@ pub fn testany(
 /// MPI_Request_get_status_any.
 pub fn request_get_status_any(
     call: &Call,
-    _count: i64,
     requests: &mut Requests,
     indx: Out<i32>,
     flag: Out<bool>,
@@ -341,7 +326,6 @@ fn tell_some(
 /// MPI_Waitsome.
 pub fn waitsome(
     call: &Call,
-    _incount: i64,
     requests: &mut Requests,
     outcount: Out<i32>,
     indices: &mut OutSlice<'_, c_int>,
@@ -354,7 +338,6 @@ pub fn waitsome(
 /// MPI_Testsome.
 pub fn testsome(
     call: &Call,
-    _incount: i64,
     requests: &mut Requests,
     outcount: Out<i32>,
     indices: &mut OutSlice<'_, c_int>,
@@ -367,7 +350,6 @@ pub fn testsome(
 /// MPI_Request_get_status_some.
 pub fn request_get_status_some(
     call: &Call,
-    _incount: i64,
     requests: &mut Requests,
     outcount: Out<i32>,
     indices: &mut OutSlice<'_, c_int>,
@@ -413,7 +395,7 @@ pub fn start(call: &Call, request: &mut RequestInOut) -> Result<()> {
 }
 
 /// MPI_Startall.
-pub fn startall(call: &Call, _count: i64, requests: &mut Requests) -> Result<()> {
+pub fn startall(call: &Call, requests: &mut Requests) -> Result<()> {
     for index in 0..requests.len() {
         let Some(held) = requests.get(index) else {
             return Err(Error::new(

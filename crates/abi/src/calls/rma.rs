@@ -1,17 +1,30 @@
 //! Bodies of procedures: one-sided transfers (MPI 5.0, section 12.3).
 
 use super::prelude::*;
+use parnass_mpi::Status;
 use parnass_mpi::rma::Place;
-use parnass_mpi::{Buffer, Status};
 
-/// The request of an operation that was complete when its call returned.
-fn give_complete(request: &OutHandle<Request>) -> Result<()> {
-    request.set(Request::complete(None, Ok(Status::EMPTY)))
+/// Who tells that an operation is complete. It is when its call returns.
+pub enum Completion {
+    /// The call, and what synchronises the window.
+    Call,
+    /// A request too.
+    Request(OutHandle<Request>),
 }
 
-/// MPI_Put.
+impl Completion {
+    fn tell(self) -> Result<()> {
+        match self {
+            Completion::Call => Ok(()),
+            Completion::Request(request) => request.set(Request::complete(None, Ok(Status::EMPTY))),
+        }
+    }
+}
+
+/// MPI_Put and MPI_Rput.
 pub fn put(
     call: &Call,
+    completion: Completion,
     origin_addr: Address,
     origin_count: i64,
     origin_datatype: &Arc<Datatype>,
@@ -21,17 +34,19 @@ pub fn put(
     target_datatype: &Arc<Datatype>,
     win: &Arc<Window>,
 ) -> Result<()> {
-    let origin = Buffer::new(origin_addr.user(), origin_count as u64, origin_datatype);
-    win.put(call.process(), &origin, &place(target_rank, target_disp, target_count, target_datatype))
+    let origin = origin_addr.data(origin_count, origin_datatype);
+    win.put(call.process(), &origin, &place(target_rank, target_disp, target_count, target_datatype))?;
+    completion.tell()
 }
 
 fn place(rank: i32, displacement: i64, count: i64, datatype: &Arc<Datatype>) -> Place<'_> {
     Place { rank, displacement, count: count as u64, datatype }
 }
 
-/// MPI_Get.
+/// MPI_Get and MPI_Rget.
 pub fn get(
     call: &Call,
+    completion: Completion,
     origin_addr: Address,
     origin_count: i64,
     origin_datatype: &Arc<Datatype>,
@@ -41,67 +56,15 @@ pub fn get(
     target_datatype: &Arc<Datatype>,
     win: &Arc<Window>,
 ) -> Result<()> {
-    let origin = Buffer::new(origin_addr.user(), origin_count as u64, origin_datatype);
-    win.get(call.process(), &origin, &place(target_rank, target_disp, target_count, target_datatype))
+    let origin = origin_addr.data(origin_count, origin_datatype);
+    win.get(call.process(), &origin, &place(target_rank, target_disp, target_count, target_datatype))?;
+    completion.tell()
 }
 
-/// MPI_Rput.
-pub fn rput(
-    call: &Call,
-    origin_addr: Address,
-    origin_count: i64,
-    origin_datatype: &Arc<Datatype>,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Arc<Datatype>,
-    win: &Arc<Window>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    put(
-        call,
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-    )?;
-    give_complete(&request)
-}
-
-/// MPI_Rget.
-pub fn rget(
-    call: &Call,
-    origin_addr: Address,
-    origin_count: i64,
-    origin_datatype: &Arc<Datatype>,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Arc<Datatype>,
-    win: &Arc<Window>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    get(
-        call,
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-    )?;
-    give_complete(&request)
-}
-
-/// MPI_Accumulate.
+/// MPI_Accumulate and MPI_Raccumulate.
 pub fn accumulate(
     call: &Call,
+    completion: Completion,
     origin_addr: Address,
     origin_count: i64,
     origin_datatype: &Arc<Datatype>,
@@ -112,43 +75,16 @@ pub fn accumulate(
     op: &Arc<Op>,
     win: &Arc<Window>,
 ) -> Result<()> {
-    let origin = Buffer::new(origin_addr.user(), origin_count as u64, origin_datatype);
+    let origin = origin_addr.data(origin_count, origin_datatype);
     let place = place(target_rank, target_disp, target_count, target_datatype);
-    win.accumulate(call.process(), &origin, None, &place, op)
+    win.accumulate(call.process(), &origin, None, &place, op)?;
+    completion.tell()
 }
 
-/// MPI_Raccumulate.
-pub fn raccumulate(
-    call: &Call,
-    origin_addr: Address,
-    origin_count: i64,
-    origin_datatype: &Arc<Datatype>,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Arc<Datatype>,
-    op: &Arc<Op>,
-    win: &Arc<Window>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    accumulate(
-        call,
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-    )?;
-    give_complete(&request)
-}
-
-/// MPI_Get_accumulate. With MPI_NO_OP the origin arguments are not looked at.
+/// MPI_Get_accumulate and MPI_Rget_accumulate. With MPI_NO_OP the origin arguments are not looked at.
 pub fn get_accumulate(
     call: &Call,
+    completion: Completion,
     origin_addr: Address,
     origin_count: i64,
     origin_datatype: Handle<Datatype>,
@@ -162,51 +98,18 @@ pub fn get_accumulate(
     op: &Arc<Op>,
     win: &Arc<Window>,
 ) -> Result<()> {
-    let result = Buffer::new(result_addr.user(), result_count as u64, result_datatype);
+    let result = result_addr.data(result_count, result_datatype);
     let place = place(target_rank, target_disp, target_count, target_datatype);
     if op.predefined() == Some(MPI_NO_OP) {
-        let nothing = Buffer::new(origin_addr.user(), 0, target_datatype);
-        return win.accumulate(call.process(), &nothing, Some(&result), &place, op);
+        let nothing = origin_addr.data(0, target_datatype);
+        win.accumulate(call.process(), &nothing, Some(&result), &place, op)?;
+        return completion.tell();
     }
     let origin_datatype = origin_datatype.committed("origin_datatype")?;
     buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-    let origin = Buffer::new(origin_addr.user(), origin_count as u64, &origin_datatype);
-    win.accumulate(call.process(), &origin, Some(&result), &place, op)
-}
-
-/// MPI_Rget_accumulate.
-pub fn rget_accumulate(
-    call: &Call,
-    origin_addr: Address,
-    origin_count: i64,
-    origin_datatype: Handle<Datatype>,
-    result_addr: Address,
-    result_count: i64,
-    result_datatype: &Arc<Datatype>,
-    target_rank: i32,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: &Arc<Datatype>,
-    op: &Arc<Op>,
-    win: &Arc<Window>,
-    request: OutHandle<Request>,
-) -> Result<()> {
-    get_accumulate(
-        call,
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        result_addr,
-        result_count,
-        result_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-    )?;
-    give_complete(&request)
+    let origin = origin_addr.data(origin_count, &origin_datatype);
+    win.accumulate(call.process(), &origin, Some(&result), &place, op)?;
+    completion.tell()
 }
 
 /// MPI_Fetch_and_op.

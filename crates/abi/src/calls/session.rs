@@ -38,12 +38,7 @@ pub fn session_finalize(call: &Call, session: InOutHandle<Session>) -> Result<()
 }
 
 /// MPI_Session_get_num_psets.
-pub fn session_get_num_psets(
-    _call: &Call,
-    _session: &Arc<Session>,
-    _info: Option<&Arc<Info>>,
-    npset_names: Out<i32>,
-) -> Result<()> {
+pub fn session_get_num_psets(_call: &Call, npset_names: Out<i32>) -> Result<()> {
     npset_names.set(PROCESS_SETS.len() as i32);
     Ok(())
 }
@@ -52,7 +47,6 @@ pub fn session_get_num_psets(
 pub fn session_get_nth_pset(
     call: &Call,
     session: &Arc<Session>,
-    _info: Option<&Arc<Info>>,
     n: i32,
     pset_len: InOut<i32>,
     pset_name: StringOut,

@@ -4,7 +4,7 @@ use super::prelude::*;
 use parnass_mpi::comm::topology::{Cartesian, Edge, Graph, Neighbors, Topology};
 
 /// MPI_Dims_create.
-pub fn dims_create(_call: &Call, nnodes: i32, _ndims: i64, dims: &mut OutSlice<'_, i32>) -> Result<()> {
+pub fn dims_create(_call: &Call, nnodes: i32, dims: &mut OutSlice<'_, i32>) -> Result<()> {
     let mut dimensions: Vec<i32> = (0..dims.len()).map(|index| dims.get(index)).collect();
     parnass_mpi::topology::balance(nnodes, &mut dimensions)?;
     dimensions.iter().enumerate().for_each(|(index, dimension)| dims.set(index, *dimension));
@@ -46,10 +46,8 @@ pub fn topo_test(_call: &Call, comm: &Arc<Communicator>, status: Out<i32>) -> Re
 pub fn cart_create(
     call: &Call,
     comm_old: &Arc<Communicator>,
-    _ndims: i64,
     dims: &[i32],
     periods: &[i32],
-    _reorder: bool,
     comm_cart: OutHandle<Communicator>,
 ) -> Result<()> {
     give(comm_old.create_grid(call.process(), grid(dims, periods)?)?, &comm_cart)
@@ -59,7 +57,6 @@ pub fn cart_create(
 pub fn cart_map(
     _call: &Call,
     comm: &Arc<Communicator>,
-    _ndims: i64,
     dims: &[i32],
     periods: &[i32],
     newrank: Out<i32>,
@@ -78,7 +75,6 @@ pub fn cartdim_get(_call: &Call, comm: &Arc<Communicator>, ndims: Out<i32>) -> R
 pub fn cart_get(
     _call: &Call,
     comm: &Arc<Communicator>,
-    _maxdims: i64,
     dims: &mut OutSlice<'_, i32>,
     periods: &mut OutSlice<'_, i32>,
     coords: &mut OutSlice<'_, i32>,
@@ -103,7 +99,6 @@ pub fn cart_coords(
     _call: &Call,
     comm: &Arc<Communicator>,
     rank: i32,
-    _maxdims: i64,
     coords: &mut OutSlice<'_, i32>,
 ) -> Result<()> {
     let grid = comm.grid()?;
@@ -150,10 +145,8 @@ fn graph(indx: &[i32], edges: IntArray) -> Result<Graph> {
 pub fn graph_create(
     call: &Call,
     comm_old: &Arc<Communicator>,
-    _nnodes: i64,
     indx: &[i32],
     edges: IntArray,
-    _reorder: bool,
     comm_graph: OutHandle<Communicator>,
 ) -> Result<()> {
     give(comm_old.create_graph(call.process(), graph(indx, edges)?)?, &comm_graph)
@@ -163,7 +156,6 @@ pub fn graph_create(
 pub fn graph_map(
     _call: &Call,
     comm: &Arc<Communicator>,
-    _nnodes: i64,
     indx: &[i32],
     edges: IntArray,
     newrank: Out<i32>,
@@ -191,8 +183,6 @@ pub fn graphdims_get(
 pub fn graph_get(
     _call: &Call,
     comm: &Arc<Communicator>,
-    _maxindex: i64,
-    _maxedges: i64,
     indx: &mut OutSlice<'_, i32>,
     edges: &mut OutSlice<'_, i32>,
 ) -> Result<()> {
@@ -220,7 +210,6 @@ pub fn graph_neighbors(
     _call: &Call,
     comm: &Arc<Communicator>,
     rank: i32,
-    _maxneighbors: i64,
     neighbors: &mut OutSlice<'_, i32>,
 ) -> Result<()> {
     let graph = comm.graph()?;
@@ -257,14 +246,10 @@ fn with_weights(ranks: &[i32], weights: Option<&[i32]>) -> Vec<(i32, i32)> {
 pub fn dist_graph_create_adjacent(
     call: &Call,
     comm_old: &Arc<Communicator>,
-    _indegree: i64,
     sources: &[i32],
     sourceweights: *const c_void,
-    _outdegree: i64,
     destinations: &[i32],
     destweights: *const c_void,
-    _info: Option<&Arc<Info>>,
-    _reorder: bool,
     comm_dist_graph: OutHandle<Communicator>,
 ) -> Result<()> {
     let coming = weights(sourceweights, sources.len(), "sourceweights")?;
@@ -281,13 +266,10 @@ pub fn dist_graph_create_adjacent(
 pub fn dist_graph_create(
     call: &Call,
     comm_old: &Arc<Communicator>,
-    _n: i64,
     sources: &[i32],
     degrees: &[i32],
     destinations: IntArray,
     edge_weights: *const c_void,
-    _info: Option<&Arc<Info>>,
-    _reorder: bool,
     comm_dist_graph: OutHandle<Communicator>,
 ) -> Result<()> {
     if let Some(index) = degrees.iter().position(|&degree| degree < 0) {

@@ -17,7 +17,7 @@ unsafe extern "C" fn allgather(sendbuf: *const c_void, sendcount: c_int, sendtyp
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+        bodies::allgather(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -41,7 +41,7 @@ unsafe extern "C" fn allgather_c(sendbuf: *const c_void, sendcount: i64, sendtyp
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+        bodies::allgather(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -58,6 +58,58 @@ pub unsafe extern "C" fn PMPI_Allgather_c(sendbuf: *const c_void, sendcount: i64
     unsafe { allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
 }
 
+unsafe extern "C" fn allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allgather_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgather(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allgather_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgather(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn allgatherv(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Allgatherv");
@@ -65,7 +117,7 @@ unsafe extern "C" fn allgatherv(sendbuf: *const c_void, sendcount: c_int, sendty
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
+        bodies::allgatherv(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -89,7 +141,7 @@ unsafe extern "C" fn allgatherv_c(sendbuf: *const c_void, sendcount: i64, sendty
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
+        bodies::allgatherv(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -106,6 +158,58 @@ pub unsafe extern "C" fn PMPI_Allgatherv_c(sendbuf: *const c_void, sendcount: i6
     unsafe { allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) }
 }
 
+unsafe extern "C" fn allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allgatherv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgatherv(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allgatherv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgatherv(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Allreduce");
@@ -113,7 +217,7 @@ unsafe extern "C" fn allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allreduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::allreduce(&call, bodies::How::Now, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -137,7 +241,7 @@ unsafe extern "C" fn allreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, c
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::allreduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+        bodies::allreduce(&call, bodies::How::Now, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -154,6 +258,58 @@ pub unsafe extern "C" fn PMPI_Allreduce_c(sendbuf: *const c_void, recvbuf: *mut 
     unsafe { allreduce_c(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
+unsafe extern "C" fn allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allreduce_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allreduce(&call, bodies::How::Keep(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Allreduce_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allreduce(&call, bodies::How::Keep(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
 unsafe extern "C" fn alltoall(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Alltoall");
@@ -161,7 +317,7 @@ unsafe extern "C" fn alltoall(sendbuf: *const c_void, sendcount: c_int, sendtype
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+        bodies::alltoall(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -185,7 +341,7 @@ unsafe extern "C" fn alltoall_c(sendbuf: *const c_void, sendcount: i64, sendtype
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+        bodies::alltoall(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -202,6 +358,58 @@ pub unsafe extern "C" fn PMPI_Alltoall_c(sendbuf: *const c_void, sendcount: i64,
     unsafe { alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
 }
 
+unsafe extern "C" fn alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoall_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoall(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoall_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoall(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn alltoallv(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Alltoallv");
@@ -209,7 +417,7 @@ unsafe extern "C" fn alltoallv(sendbuf: *const c_void, sendcounts: *const c_int,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
+        bodies::alltoallv(&call, bodies::How::Now, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -233,7 +441,7 @@ unsafe extern "C" fn alltoallv_c(sendbuf: *const c_void, sendcounts: *const i64,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
+        bodies::alltoallv(&call, bodies::How::Now, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -250,6 +458,58 @@ pub unsafe extern "C" fn PMPI_Alltoallv_c(sendbuf: *const c_void, sendcounts: *c
     unsafe { alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) }
 }
 
+unsafe extern "C" fn alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoallv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallv(&call, bodies::How::Keep(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoallv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallv(&call, bodies::How::Keep(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn alltoallw(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Alltoallw");
@@ -257,7 +517,7 @@ unsafe extern "C" fn alltoallw(sendbuf: *const c_void, sendcounts: *const c_int,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm)
+        bodies::alltoallw(&call, bodies::How::Now, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -281,7 +541,7 @@ unsafe extern "C" fn alltoallw_c(sendbuf: *const c_void, sendcounts: *const i64,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::alltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+        bodies::alltoallw(&call, bodies::How::Now, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -298,12 +558,64 @@ pub unsafe extern "C" fn PMPI_Alltoallw_c(sendbuf: *const c_void, sendcounts: *c
     unsafe { alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) }
 }
 
+unsafe extern "C" fn alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoallw_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallw(&call, bodies::How::Keep(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+
+unsafe extern "C" fn alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Alltoallw_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallw(&call, bodies::How::Keep(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+
 unsafe extern "C" fn barrier(comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Barrier");
     let result = (|| -> Result<()> { unsafe {
         let comm = handles::get::<Communicator>(comm, "comm")?;
-        bodies::barrier(&call, &comm)
+        bodies::barrier(&call, bodies::How::Now, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -320,6 +632,30 @@ pub unsafe extern "C" fn PMPI_Barrier(comm: usize) -> c_int {
     unsafe { barrier(comm) }
 }
 
+unsafe extern "C" fn barrier_init(comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Barrier_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::barrier(&call, bodies::How::Keep(request), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Barrier_init(comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { barrier_init(comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Barrier_init(comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { barrier_init(comm, info, request) }
+}
+
 unsafe extern "C" fn bcast(buffer: *mut c_void, count: c_int, datatype: usize, root: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Bcast");
@@ -327,7 +663,7 @@ unsafe extern "C" fn bcast(buffer: *mut c_void, count: c_int, datatype: usize, r
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let buffer = Address::new(buffer);
         arguments::root(root, &comm, "root")?;
-        bodies::bcast(&call, buffer, i64::from(count), Handle::new(datatype), root, &comm)
+        bodies::bcast(&call, bodies::How::Now, buffer, i64::from(count), Handle::new(datatype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -351,7 +687,7 @@ unsafe extern "C" fn bcast_c(buffer: *mut c_void, count: i64, datatype: usize, r
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let buffer = Address::new(buffer);
         arguments::root(root, &comm, "root")?;
-        bodies::bcast(&call, buffer, count, Handle::new(datatype), root, &comm)
+        bodies::bcast(&call, bodies::How::Now, buffer, count, Handle::new(datatype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -368,6 +704,58 @@ pub unsafe extern "C" fn PMPI_Bcast_c(buffer: *mut c_void, count: i64, datatype:
     unsafe { bcast_c(buffer, count, datatype, root, comm) }
 }
 
+unsafe extern "C" fn bcast_init(buffer: *mut c_void, count: c_int, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Bcast_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let buffer = Address::new(buffer);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::bcast(&call, bodies::How::Keep(request), buffer, i64::from(count), Handle::new(datatype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bcast_init(buffer: *mut c_void, count: c_int, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { bcast_init(buffer, count, datatype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Bcast_init(buffer: *mut c_void, count: c_int, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { bcast_init(buffer, count, datatype, root, comm, info, request) }
+}
+
+unsafe extern "C" fn bcast_init_c(buffer: *mut c_void, count: i64, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Bcast_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let buffer = Address::new(buffer);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::bcast(&call, bodies::How::Keep(request), buffer, count, Handle::new(datatype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bcast_init_c(buffer: *mut c_void, count: i64, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { bcast_init_c(buffer, count, datatype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Bcast_init_c(buffer: *mut c_void, count: i64, datatype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { bcast_init_c(buffer, count, datatype, root, comm, info, request) }
+}
+
 unsafe extern "C" fn exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Exscan");
@@ -375,7 +763,7 @@ unsafe extern "C" fn exscan(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::exscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::exscan(&call, bodies::How::Now, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -399,7 +787,7 @@ unsafe extern "C" fn exscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, coun
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::exscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+        bodies::exscan(&call, bodies::How::Now, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -416,6 +804,58 @@ pub unsafe extern "C" fn PMPI_Exscan_c(sendbuf: *const c_void, recvbuf: *mut c_v
     unsafe { exscan_c(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
+unsafe extern "C" fn exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Exscan_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::exscan(&call, bodies::How::Keep(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Exscan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Exscan_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::exscan(&call, bodies::How::Keep(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Exscan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
 unsafe extern "C" fn gather(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Gather");
@@ -424,7 +864,7 @@ unsafe extern "C" fn gather(sendbuf: *const c_void, sendcount: c_int, sendtype: 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::gather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+        bodies::gather(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -449,7 +889,7 @@ unsafe extern "C" fn gather_c(sendbuf: *const c_void, sendcount: i64, sendtype: 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::gather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+        bodies::gather(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -466,6 +906,60 @@ pub unsafe extern "C" fn PMPI_Gather_c(sendbuf: *const c_void, sendcount: i64, s
     unsafe { gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) }
 }
 
+unsafe extern "C" fn gather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Gather_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::gather(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Gather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Gather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+
+unsafe extern "C" fn gather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Gather_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::gather(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Gather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Gather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+
 unsafe extern "C" fn gatherv(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, root: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Gatherv");
@@ -474,7 +968,7 @@ unsafe extern "C" fn gatherv(sendbuf: *const c_void, sendcount: c_int, sendtype:
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::gatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm)
+        bodies::gatherv(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -499,7 +993,7 @@ unsafe extern "C" fn gatherv_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::gatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm)
+        bodies::gatherv(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -516,6 +1010,60 @@ pub unsafe extern "C" fn PMPI_Gatherv_c(sendbuf: *const c_void, sendcount: i64, 
     unsafe { gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm) }
 }
 
+unsafe extern "C" fn gatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Gatherv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::gatherv(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Gatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Gatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request) }
+}
+
+unsafe extern "C" fn gatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Gatherv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::gatherv(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Gatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Gatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request) }
+}
+
 unsafe extern "C" fn iallgather(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Iallgather");
@@ -524,7 +1072,7 @@ unsafe extern "C" fn iallgather(sendbuf: *const c_void, sendcount: c_int, sendty
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
+        bodies::allgather(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -549,7 +1097,7 @@ unsafe extern "C" fn iallgather_c(sendbuf: *const c_void, sendcount: i64, sendty
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
+        bodies::allgather(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -574,7 +1122,7 @@ unsafe extern "C" fn iallgatherv(sendbuf: *const c_void, sendcount: c_int, sendt
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm, request)
+        bodies::allgatherv(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -599,7 +1147,7 @@ unsafe extern "C" fn iallgatherv_c(sendbuf: *const c_void, sendcount: i64, sendt
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm, request)
+        bodies::allgatherv(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -624,7 +1172,7 @@ unsafe extern "C" fn iallreduce(sendbuf: *const c_void, recvbuf: *mut c_void, co
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallreduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::allreduce(&call, bodies::How::Start(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -649,7 +1197,7 @@ unsafe extern "C" fn iallreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iallreduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::allreduce(&call, bodies::How::Start(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -674,7 +1222,7 @@ unsafe extern "C" fn ialltoall(sendbuf: *const c_void, sendcount: c_int, sendtyp
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
+        bodies::alltoall(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -699,7 +1247,7 @@ unsafe extern "C" fn ialltoall_c(sendbuf: *const c_void, sendcount: i64, sendtyp
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
+        bodies::alltoall(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -724,7 +1272,7 @@ unsafe extern "C" fn ialltoallv(sendbuf: *const c_void, sendcounts: *const c_int
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm, request)
+        bodies::alltoallv(&call, bodies::How::Start(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -749,7 +1297,7 @@ unsafe extern "C" fn ialltoallv_c(sendbuf: *const c_void, sendcounts: *const i64
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm, request)
+        bodies::alltoallv(&call, bodies::How::Start(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -774,7 +1322,7 @@ unsafe extern "C" fn ialltoallw(sendbuf: *const c_void, sendcounts: *const c_int
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm, request)
+        bodies::alltoallw(&call, bodies::How::Start(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -799,7 +1347,7 @@ unsafe extern "C" fn ialltoallw_c(sendbuf: *const c_void, sendcounts: *const i64
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ialltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm, request)
+        bodies::alltoallw(&call, bodies::How::Start(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -822,7 +1370,7 @@ unsafe extern "C" fn ibarrier(comm: usize, request: *mut usize) -> c_int {
     let result = (|| -> Result<()> { unsafe {
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ibarrier(&call, &comm, request)
+        bodies::barrier(&call, bodies::How::Start(request), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -847,7 +1395,7 @@ unsafe extern "C" fn ibcast(buffer: *mut c_void, count: c_int, datatype: usize, 
         let buffer = Address::new(buffer);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::ibcast(&call, buffer, i64::from(count), Handle::new(datatype), root, &comm, request)
+        bodies::bcast(&call, bodies::How::Start(request), buffer, i64::from(count), Handle::new(datatype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -872,7 +1420,7 @@ unsafe extern "C" fn ibcast_c(buffer: *mut c_void, count: i64, datatype: usize, 
         let buffer = Address::new(buffer);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::ibcast(&call, buffer, count, Handle::new(datatype), root, &comm, request)
+        bodies::bcast(&call, bodies::How::Start(request), buffer, count, Handle::new(datatype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -897,7 +1445,7 @@ unsafe extern "C" fn iexscan(sendbuf: *const c_void, recvbuf: *mut c_void, count
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iexscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::exscan(&call, bodies::How::Start(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -922,7 +1470,7 @@ unsafe extern "C" fn iexscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iexscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::exscan(&call, bodies::How::Start(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -948,7 +1496,7 @@ unsafe extern "C" fn igather(sendbuf: *const c_void, sendcount: c_int, sendtype:
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::igather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
+        bodies::gather(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -974,7 +1522,7 @@ unsafe extern "C" fn igather_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::igather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
+        bodies::gather(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1000,7 +1548,7 @@ unsafe extern "C" fn igatherv(sendbuf: *const c_void, sendcount: c_int, sendtype
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::igatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm, request)
+        bodies::gatherv(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1026,7 +1574,7 @@ unsafe extern "C" fn igatherv_c(sendbuf: *const c_void, sendcount: i64, sendtype
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::igatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm, request)
+        bodies::gatherv(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1052,7 +1600,7 @@ unsafe extern "C" fn ireduce(sendbuf: *const c_void, recvbuf: *mut c_void, count
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::ireduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm, request)
+        bodies::reduce(&call, bodies::How::Start(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1078,7 +1626,7 @@ unsafe extern "C" fn ireduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, cou
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::ireduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm, request)
+        bodies::reduce(&call, bodies::How::Start(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1103,7 +1651,7 @@ unsafe extern "C" fn ireduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_voi
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ireduce_scatter(&call, sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::reduce_scatter(&call, bodies::How::Start(request), sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1128,7 +1676,7 @@ unsafe extern "C" fn ireduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_v
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ireduce_scatter(&call, sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::reduce_scatter(&call, bodies::How::Start(request), sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1153,7 +1701,7 @@ unsafe extern "C" fn ireduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ireduce_scatter_block(&call, sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::reduce_scatter_block(&call, bodies::How::Start(request), sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1178,7 +1726,7 @@ unsafe extern "C" fn ireduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *m
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ireduce_scatter_block(&call, sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::reduce_scatter_block(&call, bodies::How::Start(request), sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1203,7 +1751,7 @@ unsafe extern "C" fn iscan(sendbuf: *const c_void, recvbuf: *mut c_void, count: 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iscan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::scan(&call, bodies::How::Start(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1228,7 +1776,7 @@ unsafe extern "C" fn iscan_c(sendbuf: *const c_void, recvbuf: *mut c_void, count
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::iscan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm, request)
+        bodies::scan(&call, bodies::How::Start(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1254,7 +1802,7 @@ unsafe extern "C" fn iscatter(sendbuf: *const c_void, sendcount: c_int, sendtype
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::iscatter(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
+        bodies::scatter(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1280,7 +1828,7 @@ unsafe extern "C" fn iscatter_c(sendbuf: *const c_void, sendcount: i64, sendtype
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::iscatter(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
+        bodies::scatter(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1306,7 +1854,7 @@ unsafe extern "C" fn iscatterv(sendbuf: *const c_void, sendcounts: *const c_int,
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::iscatterv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm, request)
+        bodies::scatterv(&call, bodies::How::Start(request), sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1332,7 +1880,7 @@ unsafe extern "C" fn iscatterv_c(sendbuf: *const c_void, sendcounts: *const i64,
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::root(root, &comm, "root")?;
-        bodies::iscatterv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm, request)
+        bodies::scatterv(&call, bodies::How::Start(request), sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1357,7 +1905,7 @@ unsafe extern "C" fn reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::reduce(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm)
+        bodies::reduce(&call, bodies::How::Now, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1382,7 +1930,7 @@ unsafe extern "C" fn reduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, coun
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::reduce(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm)
+        bodies::reduce(&call, bodies::How::Now, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1399,6 +1947,60 @@ pub unsafe extern "C" fn PMPI_Reduce_c(sendbuf: *const c_void, recvbuf: *mut c_v
     unsafe { reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm) }
 }
 
+unsafe extern "C" fn reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::reduce(&call, bodies::How::Keep(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
+}
+
+unsafe extern "C" fn reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::reduce(&call, bodies::How::Keep(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
+}
+
 unsafe extern "C" fn reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: usize, op: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Reduce_scatter");
@@ -1406,7 +2008,7 @@ unsafe extern "C" fn reduce_scatter(sendbuf: *const c_void, recvbuf: *mut c_void
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::reduce_scatter(&call, sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::reduce_scatter(&call, bodies::How::Now, sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1430,7 +2032,7 @@ unsafe extern "C" fn reduce_scatter_c(sendbuf: *const c_void, recvbuf: *mut c_vo
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::reduce_scatter(&call, sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::reduce_scatter(&call, bodies::How::Now, sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1454,7 +2056,7 @@ unsafe extern "C" fn reduce_scatter_block(sendbuf: *const c_void, recvbuf: *mut 
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::reduce_scatter_block(&call, sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::reduce_scatter_block(&call, bodies::How::Now, sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1478,7 +2080,7 @@ unsafe extern "C" fn reduce_scatter_block_c(sendbuf: *const c_void, recvbuf: *mu
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::reduce_scatter_block(&call, sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm)
+        bodies::reduce_scatter_block(&call, bodies::How::Now, sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1495,6 +2097,110 @@ pub unsafe extern "C" fn PMPI_Reduce_scatter_block_c(sendbuf: *const c_void, rec
     unsafe { reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm) }
 }
 
+unsafe extern "C" fn reduce_scatter_block_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_scatter_block_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::reduce_scatter_block(&call, bodies::How::Keep(request), sendbuf, recvbuf, i64::from(recvcount), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter_block_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn reduce_scatter_block_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_scatter_block_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::reduce_scatter_block(&call, bodies::How::Keep(request), sendbuf, recvbuf, recvcount, Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter_block_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_scatter_block_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_scatter_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::reduce_scatter(&call, bodies::How::Keep(request), sendbuf, recvbuf, IntArray::int(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_scatter_init(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Reduce_scatter_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::reduce_scatter(&call, bodies::How::Keep(request), sendbuf, recvbuf, IntArray::large(recvcounts), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Reduce_scatter_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request) }
+}
+
 unsafe extern "C" fn scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Scan");
@@ -1502,7 +2208,7 @@ unsafe extern "C" fn scan(sendbuf: *const c_void, recvbuf: *mut c_void, count: c
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::scan(&call, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+        bodies::scan(&call, bodies::How::Now, sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1526,7 +2232,7 @@ unsafe extern "C" fn scan_c(sendbuf: *const c_void, recvbuf: *mut c_void, count:
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::scan(&call, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+        bodies::scan(&call, bodies::How::Now, sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1543,6 +2249,58 @@ pub unsafe extern "C" fn PMPI_Scan_c(sendbuf: *const c_void, recvbuf: *mut c_voi
     unsafe { scan_c(sendbuf, recvbuf, count, datatype, op, comm) }
 }
 
+unsafe extern "C" fn scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scan_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::scan(&call, bodies::How::Keep(request), sendbuf, recvbuf, i64::from(count), Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scan_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
+unsafe extern "C" fn scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scan_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::scan(&call, bodies::How::Keep(request), sendbuf, recvbuf, count, Handle::new(datatype), Handle::new(op), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scan_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: usize, op: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
+}
+
 unsafe extern "C" fn scatter(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Scatter");
@@ -1551,7 +2309,7 @@ unsafe extern "C" fn scatter(sendbuf: *const c_void, sendcount: c_int, sendtype:
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::scatter(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+        bodies::scatter(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1576,7 +2334,7 @@ unsafe extern "C" fn scatter_c(sendbuf: *const c_void, sendcount: i64, sendtype:
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::scatter(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+        bodies::scatter(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1593,6 +2351,60 @@ pub unsafe extern "C" fn PMPI_Scatter_c(sendbuf: *const c_void, sendcount: i64, 
     unsafe { scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) }
 }
 
+unsafe extern "C" fn scatter_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scatter_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::scatter(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scatter_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scatter_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+
+unsafe extern "C" fn scatter_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scatter_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::scatter(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scatter_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scatter_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+
 unsafe extern "C" fn scatterv(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Scatterv");
@@ -1601,7 +2413,7 @@ unsafe extern "C" fn scatterv(sendbuf: *const c_void, sendcounts: *const c_int, 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::scatterv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+        bodies::scatterv(&call, bodies::How::Now, sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1626,7 +2438,7 @@ unsafe extern "C" fn scatterv_c(sendbuf: *const c_void, sendcounts: *const i64, 
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         arguments::root(root, &comm, "root")?;
-        bodies::scatterv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+        bodies::scatterv(&call, bodies::How::Now, sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1641,4 +2453,58 @@ pub unsafe extern "C" fn MPI_Scatterv_c(sendbuf: *const c_void, sendcounts: *con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Scatterv_c(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize) -> c_int {
     unsafe { scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm) }
+}
+
+unsafe extern "C" fn scatterv_init(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scatterv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::scatterv(&call, bodies::How::Keep(request), sendbuf, IntArray::int(sendcounts), IntArray::int(displs), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scatterv_init(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scatterv_init(sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+
+unsafe extern "C" fn scatterv_init_c(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Scatterv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::scatterv(&call, bodies::How::Keep(request), sendbuf, IntArray::large(sendcounts), IntArray::large(displs), Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), root, &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scatterv_init_c(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Scatterv_init_c(sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, root: c_int, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request) }
 }

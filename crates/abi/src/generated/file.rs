@@ -37,8 +37,8 @@ unsafe extern "C" fn file_delete(filename: *const c_char, info: usize) -> c_int 
     let call = Call::enter("MPI_File_delete");
     let result = (|| -> Result<()> { unsafe {
         let filename = arguments::string(filename, "filename")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
-        bodies::file_delete(&call, filename, info.as_deref())
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        bodies::file_delete(&call, filename)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -323,7 +323,7 @@ unsafe extern "C" fn file_iread(fh: usize, buf: *mut c_void, count: c_int, datat
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -350,7 +350,7 @@ unsafe extern "C" fn file_iread_c(fh: usize, buf: *mut c_void, count: i64, datat
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -377,7 +377,7 @@ unsafe extern "C" fn file_iread_all(fh: usize, buf: *mut c_void, count: c_int, d
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_all(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -404,7 +404,7 @@ unsafe extern "C" fn file_iread_all_c(fh: usize, buf: *mut c_void, count: i64, d
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_all(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -431,7 +431,7 @@ unsafe extern "C" fn file_iread_at(fh: usize, offset: i64, buf: *mut c_void, cou
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_at(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -458,7 +458,7 @@ unsafe extern "C" fn file_iread_at_c(fh: usize, offset: i64, buf: *mut c_void, c
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_at(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -485,7 +485,7 @@ unsafe extern "C" fn file_iread_at_all(fh: usize, offset: i64, buf: *mut c_void,
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_at_all(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -512,7 +512,7 @@ unsafe extern "C" fn file_iread_at_all_c(fh: usize, offset: i64, buf: *mut c_voi
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_at_all(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -539,7 +539,7 @@ unsafe extern "C" fn file_iread_shared(fh: usize, buf: *mut c_void, count: c_int
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_shared(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -566,7 +566,7 @@ unsafe extern "C" fn file_iread_shared_c(fh: usize, buf: *mut c_void, count: i64
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iread_shared(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -593,7 +593,7 @@ unsafe extern "C" fn file_iwrite(fh: usize, buf: *const c_void, count: c_int, da
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -620,7 +620,7 @@ unsafe extern "C" fn file_iwrite_c(fh: usize, buf: *const c_void, count: i64, da
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -647,7 +647,7 @@ unsafe extern "C" fn file_iwrite_all(fh: usize, buf: *const c_void, count: c_int
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_all(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -674,7 +674,7 @@ unsafe extern "C" fn file_iwrite_all_c(fh: usize, buf: *const c_void, count: i64
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_all(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -701,7 +701,7 @@ unsafe extern "C" fn file_iwrite_at(fh: usize, offset: i64, buf: *const c_void, 
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_at(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -728,7 +728,7 @@ unsafe extern "C" fn file_iwrite_at_c(fh: usize, offset: i64, buf: *const c_void
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_at(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -755,7 +755,7 @@ unsafe extern "C" fn file_iwrite_at_all(fh: usize, offset: i64, buf: *const c_vo
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_at_all(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -782,7 +782,7 @@ unsafe extern "C" fn file_iwrite_at_all_c(fh: usize, offset: i64, buf: *const c_
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_at_all(&call, &fh, offset, buf, count, &datatype, request)
+        bodies::start_access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -809,7 +809,7 @@ unsafe extern "C" fn file_iwrite_shared(fh: usize, buf: *const c_void, count: c_
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_shared(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -836,7 +836,7 @@ unsafe extern "C" fn file_iwrite_shared_c(fh: usize, buf: *const c_void, count: 
         let datatype = arguments::committed(datatype, "datatype")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_iwrite_shared(&call, &fh, buf, count, &datatype, request)
+        bodies::start_access(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -909,7 +909,7 @@ unsafe extern "C" fn file_read(fh: usize, buf: *mut c_void, count: c_int, dataty
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -935,7 +935,7 @@ unsafe extern "C" fn file_read_c(fh: usize, buf: *mut c_void, count: i64, dataty
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -961,7 +961,7 @@ unsafe extern "C" fn file_read_all(fh: usize, buf: *mut c_void, count: c_int, da
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -987,7 +987,7 @@ unsafe extern "C" fn file_read_all_c(fh: usize, buf: *mut c_void, count: i64, da
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1013,7 +1013,7 @@ unsafe extern "C" fn file_read_all_begin(fh: usize, buf: *mut c_void, count: c_i
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_all_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1039,7 +1039,7 @@ unsafe extern "C" fn file_read_all_begin_c(fh: usize, buf: *mut c_void, count: i
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_all_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::Individual, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1061,8 +1061,8 @@ unsafe extern "C" fn file_read_all_end(fh: usize, buf: *mut c_void, status: *mut
     let call = Call::enter("MPI_File_read_all_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_read_all_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Read, bodies::Individual, &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1088,7 +1088,7 @@ unsafe extern "C" fn file_read_at(fh: usize, offset: i64, buf: *mut c_void, coun
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1114,7 +1114,7 @@ unsafe extern "C" fn file_read_at_c(fh: usize, offset: i64, buf: *mut c_void, co
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1140,7 +1140,7 @@ unsafe extern "C" fn file_read_at_all(fh: usize, offset: i64, buf: *mut c_void, 
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1166,7 +1166,7 @@ unsafe extern "C" fn file_read_at_all_c(fh: usize, offset: i64, buf: *mut c_void
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1192,7 +1192,7 @@ unsafe extern "C" fn file_read_at_all_begin(fh: usize, offset: i64, buf: *mut c_
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1218,7 +1218,7 @@ unsafe extern "C" fn file_read_at_all_begin_c(fh: usize, offset: i64, buf: *mut 
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::At(offset), &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1240,8 +1240,8 @@ unsafe extern "C" fn file_read_at_all_end(fh: usize, buf: *mut c_void, status: *
     let call = Call::enter("MPI_File_read_at_all_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_read_at_all_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Read, bodies::At(0), &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1267,7 +1267,7 @@ unsafe extern "C" fn file_read_ordered(fh: usize, buf: *mut c_void, count: c_int
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1293,7 +1293,7 @@ unsafe extern "C" fn file_read_ordered_c(fh: usize, buf: *mut c_void, count: i64
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1319,7 +1319,7 @@ unsafe extern "C" fn file_read_ordered_begin(fh: usize, buf: *mut c_void, count:
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_ordered_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1345,7 +1345,7 @@ unsafe extern "C" fn file_read_ordered_begin_c(fh: usize, buf: *mut c_void, coun
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_ordered_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1367,8 +1367,8 @@ unsafe extern "C" fn file_read_ordered_end(fh: usize, buf: *mut c_void, status: 
     let call = Call::enter("MPI_File_read_ordered_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_read_ordered_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Read, bodies::Shared, &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1394,7 +1394,7 @@ unsafe extern "C" fn file_read_shared(fh: usize, buf: *mut c_void, count: c_int,
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1420,7 +1420,7 @@ unsafe extern "C" fn file_read_shared_c(fh: usize, buf: *mut c_void, count: i64,
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_read_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Read, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1605,7 +1605,7 @@ unsafe extern "C" fn file_write(fh: usize, buf: *const c_void, count: c_int, dat
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1631,7 +1631,7 @@ unsafe extern "C" fn file_write_c(fh: usize, buf: *const c_void, count: i64, dat
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1657,7 +1657,7 @@ unsafe extern "C" fn file_write_all(fh: usize, buf: *const c_void, count: c_int,
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1683,7 +1683,7 @@ unsafe extern "C" fn file_write_all_c(fh: usize, buf: *const c_void, count: i64,
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_all(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1709,7 +1709,7 @@ unsafe extern "C" fn file_write_all_begin(fh: usize, buf: *const c_void, count: 
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_all_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1735,7 +1735,7 @@ unsafe extern "C" fn file_write_all_begin_c(fh: usize, buf: *const c_void, count
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_all_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::Individual, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1757,8 +1757,8 @@ unsafe extern "C" fn file_write_all_end(fh: usize, buf: *const c_void, status: *
     let call = Call::enter("MPI_File_write_all_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_write_all_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Write, bodies::Individual, &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1784,7 +1784,7 @@ unsafe extern "C" fn file_write_at(fh: usize, offset: i64, buf: *const c_void, c
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1810,7 +1810,7 @@ unsafe extern "C" fn file_write_at_c(fh: usize, offset: i64, buf: *const c_void,
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1836,7 +1836,7 @@ unsafe extern "C" fn file_write_at_all(fh: usize, offset: i64, buf: *const c_voi
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1862,7 +1862,7 @@ unsafe extern "C" fn file_write_at_all_c(fh: usize, offset: i64, buf: *const c_v
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at_all(&call, &fh, offset, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1888,7 +1888,7 @@ unsafe extern "C" fn file_write_at_all_begin(fh: usize, offset: i64, buf: *const
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1914,7 +1914,7 @@ unsafe extern "C" fn file_write_at_all_begin_c(fh: usize, offset: i64, buf: *con
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_at_all_begin(&call, &fh, offset, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::At(offset), &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1936,8 +1936,8 @@ unsafe extern "C" fn file_write_at_all_end(fh: usize, buf: *const c_void, status
     let call = Call::enter("MPI_File_write_at_all_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_write_at_all_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Write, bodies::At(0), &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1963,7 +1963,7 @@ unsafe extern "C" fn file_write_ordered(fh: usize, buf: *const c_void, count: c_
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1989,7 +1989,7 @@ unsafe extern "C" fn file_write_ordered_c(fh: usize, buf: *const c_void, count: 
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_ordered(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access_all(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -2015,7 +2015,7 @@ unsafe extern "C" fn file_write_ordered_begin(fh: usize, buf: *const c_void, cou
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_ordered_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -2041,7 +2041,7 @@ unsafe extern "C" fn file_write_ordered_begin_c(fh: usize, buf: *const c_void, c
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_ordered_begin(&call, &fh, buf, count, &datatype)
+        bodies::begin_access_all(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -2063,8 +2063,8 @@ unsafe extern "C" fn file_write_ordered_end(fh: usize, buf: *const c_void, statu
     let call = Call::enter("MPI_File_write_ordered_end");
     let result = (|| -> Result<()> { unsafe {
         let fh = handles::get::<File>(fh, "fh")?;
-        let buf = Address::new(buf);
-        bodies::file_write_ordered_end(&call, &fh, buf, StatusOut::new(status))
+        let buf = Address::new(buf); let _ = &buf;
+        bodies::end_access_all(&call, bodies::Write, bodies::Shared, &fh, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -2090,7 +2090,7 @@ unsafe extern "C" fn file_write_shared(fh: usize, buf: *const c_void, count: c_i
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -2116,7 +2116,7 @@ unsafe extern "C" fn file_write_shared_c(fh: usize, buf: *const c_void, count: i
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         arguments::buffer(buf, count, &datatype, "buf")?;
-        bodies::file_write_shared(&call, &fh, buf, count, &datatype, StatusOut::new(status))
+        bodies::access(&call, bodies::Write, bodies::Shared, &fh, buf, count, &datatype, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -63,7 +63,7 @@ unsafe extern "C" fn group_excl(group: usize, n: c_int, ranks: *const c_int, new
         let n = arguments::count(i64::from(n), "n")?;
         let ranks = arguments::slice(ranks, n, "ranks")?;
         let newgroup = OutHandle::<Group>::new(newgroup, "newgroup")?;
-        bodies::group_excl(&call, &group, n, ranks, newgroup)
+        bodies::group_excl(&call, &group, ranks, newgroup)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -108,7 +108,7 @@ unsafe extern "C" fn group_incl(group: usize, n: c_int, ranks: *const c_int, new
         let n = arguments::count(i64::from(n), "n")?;
         let ranks = arguments::slice(ranks, n, "ranks")?;
         let newgroup = OutHandle::<Group>::new(newgroup, "newgroup")?;
-        bodies::group_incl(&call, &group, n, ranks, newgroup)
+        bodies::group_incl(&call, &group, ranks, newgroup)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -155,7 +155,7 @@ unsafe extern "C" fn group_range_excl(group: usize, n: c_int, ranges: *const [c_
         let n = arguments::count(i64::from(n), "n")?;
         let ranges = arguments::slice(ranges, n, "ranges")?;
         let newgroup = OutHandle::<Group>::new(newgroup, "newgroup")?;
-        bodies::group_range_excl(&call, &group, n, ranges, newgroup)
+        bodies::group_range_excl(&call, &group, ranges, newgroup)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -179,7 +179,7 @@ unsafe extern "C" fn group_range_incl(group: usize, n: c_int, ranges: *const [c_
         let n = arguments::count(i64::from(n), "n")?;
         let ranges = arguments::slice(ranges, n, "ranges")?;
         let newgroup = OutHandle::<Group>::new(newgroup, "newgroup")?;
-        bodies::group_range_incl(&call, &group, n, ranges, newgroup)
+        bodies::group_range_incl(&call, &group, ranges, newgroup)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -248,7 +248,7 @@ unsafe extern "C" fn group_translate_ranks(group1: usize, n: c_int, ranks1: *con
         let ranks1 = arguments::slice(ranks1, n, "ranks1")?;
         let group2 = handles::get::<Group>(group2, "group2")?;
         let mut ranks2 = OutSlice::new(ranks2, n, "ranks2")?;
-        bodies::group_translate_ranks(&call, &group1, n, ranks1, &group2, &mut ranks2)
+        bodies::group_translate_ranks(&call, &group1, ranks1, &group2, &mut ranks2)
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -26,7 +26,6 @@ pub mod neighbor;
 pub mod op;
 pub mod pack;
 pub mod partitioned;
-pub mod persistent;
 pub mod process;
 pub mod pt2pt;
 pub mod request;

@@ -18,7 +18,7 @@ unsafe extern "C" fn ineighbor_allgather(sendbuf: *const c_void, sendcount: c_in
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_allgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
+        bodies::allgather(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -43,7 +43,7 @@ unsafe extern "C" fn ineighbor_allgather_c(sendbuf: *const c_void, sendcount: i6
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_allgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
+        bodies::allgather(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -68,7 +68,7 @@ unsafe extern "C" fn ineighbor_allgatherv(sendbuf: *const c_void, sendcount: c_i
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_allgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm, request)
+        bodies::allgatherv(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -93,7 +93,7 @@ unsafe extern "C" fn ineighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_allgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm, request)
+        bodies::allgatherv(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -118,7 +118,7 @@ unsafe extern "C" fn ineighbor_alltoall(sendbuf: *const c_void, sendcount: c_int
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm, request)
+        bodies::alltoall(&call, bodies::How::Start(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -143,7 +143,7 @@ unsafe extern "C" fn ineighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm, request)
+        bodies::alltoall(&call, bodies::How::Start(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -168,7 +168,7 @@ unsafe extern "C" fn ineighbor_alltoallv(sendbuf: *const c_void, sendcounts: *co
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm, request)
+        bodies::alltoallv(&call, bodies::How::Start(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -193,7 +193,7 @@ unsafe extern "C" fn ineighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm, request)
+        bodies::alltoallv(&call, bodies::How::Start(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -218,7 +218,7 @@ unsafe extern "C" fn ineighbor_alltoallw(sendbuf: *const c_void, sendcounts: *co
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm, request)
+        bodies::alltoallw(&call, bodies::How::Start(request), sendbuf, IntArray::int(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -243,7 +243,7 @@ unsafe extern "C" fn ineighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
         let request = OutHandle::<Request>::new(request, "request")?;
-        bodies::ineighbor_alltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm, request)
+        bodies::alltoallw(&call, bodies::How::Start(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -267,7 +267,7 @@ unsafe extern "C" fn neighbor_allgather(sendbuf: *const c_void, sendcount: c_int
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_allgather(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+        bodies::allgather(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -291,7 +291,7 @@ unsafe extern "C" fn neighbor_allgather_c(sendbuf: *const c_void, sendcount: i64
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_allgather(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+        bodies::allgather(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -308,6 +308,58 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgather_c(sendbuf: *const c_void, sendc
     unsafe { neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
 }
 
+unsafe extern "C" fn neighbor_allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_allgather_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgather(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgather_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn neighbor_allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_allgather_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgather(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgather_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn neighbor_allgatherv(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Neighbor_allgatherv");
@@ -315,7 +367,7 @@ unsafe extern "C" fn neighbor_allgatherv(sendbuf: *const c_void, sendcount: c_in
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_allgatherv(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
+        bodies::allgatherv(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -339,7 +391,7 @@ unsafe extern "C" fn neighbor_allgatherv_c(sendbuf: *const c_void, sendcount: i6
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_allgatherv(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
+        bodies::allgatherv(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -356,6 +408,58 @@ pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_c(sendbuf: *const c_void, send
     unsafe { neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm) }
 }
 
+unsafe extern "C" fn neighbor_allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_allgatherv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgatherv(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(displs), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn neighbor_allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_allgatherv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::allgatherv(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(displs), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_allgatherv_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn neighbor_alltoall(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Neighbor_alltoall");
@@ -363,7 +467,7 @@ unsafe extern "C" fn neighbor_alltoall(sendbuf: *const c_void, sendcount: c_int,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoall(&call, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+        bodies::alltoall(&call, bodies::How::Now, sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -387,7 +491,7 @@ unsafe extern "C" fn neighbor_alltoall_c(sendbuf: *const c_void, sendcount: i64,
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoall(&call, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+        bodies::alltoall(&call, bodies::How::Now, sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -404,6 +508,58 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoall_c(sendbuf: *const c_void, sendco
     unsafe { neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
 }
 
+unsafe extern "C" fn neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoall_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoall(&call, bodies::How::Keep(request), sendbuf, i64::from(sendcount), Handle::new(sendtype), recvbuf, i64::from(recvcount), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init(sendbuf: *const c_void, sendcount: c_int, sendtype: usize, recvbuf: *mut c_void, recvcount: c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoall_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoall(&call, bodies::How::Keep(request), sendbuf, sendcount, Handle::new(sendtype), recvbuf, recvcount, Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoall_init_c(sendbuf: *const c_void, sendcount: i64, sendtype: usize, recvbuf: *mut c_void, recvcount: i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn neighbor_alltoallv(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Neighbor_alltoallv");
@@ -411,7 +567,7 @@ unsafe extern "C" fn neighbor_alltoallv(sendbuf: *const c_void, sendcounts: *con
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoallv(&call, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
+        bodies::alltoallv(&call, bodies::How::Now, sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -435,7 +591,7 @@ unsafe extern "C" fn neighbor_alltoallv_c(sendbuf: *const c_void, sendcounts: *c
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoallv(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
+        bodies::alltoallv(&call, bodies::How::Now, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -452,6 +608,58 @@ pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_c(sendbuf: *const c_void, sendc
     unsafe { neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm) }
 }
 
+unsafe extern "C" fn neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoallv_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallv(&call, bodies::How::Keep(request), sendbuf, IntArray::int(sendcounts), IntArray::int(sdispls), Handle::new(sendtype), recvbuf, IntArray::int(recvcounts), IntArray::int(rdispls), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+
+unsafe extern "C" fn neighbor_alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoallv_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallv(&call, bodies::How::Keep(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), Handle::new(sendtype), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), Handle::new(recvtype), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallv_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request) }
+}
+
 unsafe extern "C" fn neighbor_alltoallw(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const usize, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Neighbor_alltoallw");
@@ -459,7 +667,7 @@ unsafe extern "C" fn neighbor_alltoallw(sendbuf: *const c_void, sendcounts: *con
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoallw(&call, sendbuf, IntArray::int(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+        bodies::alltoallw(&call, bodies::How::Now, sendbuf, IntArray::int(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -483,7 +691,7 @@ unsafe extern "C" fn neighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *c
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let sendbuf = Address::new(sendbuf);
         let recvbuf = Address::new(recvbuf);
-        bodies::neighbor_alltoallw(&call, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+        bodies::alltoallw(&call, bodies::How::Now, sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -498,4 +706,56 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallw_c(sendbuf: *const c_void, sendco
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize) -> c_int {
     unsafe { neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm) }
+}
+
+unsafe extern "C" fn neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoallw_init");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallw(&call, bodies::How::Keep(request), sendbuf, IntArray::int(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::int(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+
+unsafe extern "C" fn neighbor_alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    let handler = comm;
+    let call = Call::enter("MPI_Neighbor_alltoallw_init_c");
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let sendbuf = Address::new(sendbuf);
+        let recvbuf = Address::new(recvbuf);
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+        let request = OutHandle::<Request>::new(request, "request")?;
+        bodies::alltoallw(&call, bodies::How::Keep(request), sendbuf, IntArray::large(sendcounts), IntArray::large(sdispls), HandleArray::new(sendtypes), recvbuf, IntArray::large(recvcounts), IntArray::large(rdispls), HandleArray::new(recvtypes), &comm)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail_on(handler, error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Neighbor_alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Neighbor_alltoallw_init_c(sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const usize, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const usize, comm: usize, info: usize, request: *mut usize) -> c_int {
+    unsafe { neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request) }
 }

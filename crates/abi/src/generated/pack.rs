@@ -14,14 +14,14 @@ unsafe extern "C" fn pack(inbuf: *const c_void, incount: c_int, datatype: usize,
     let handler = comm;
     let call = Call::enter("MPI_Pack");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let inbuf = Address::new(inbuf);
         let incount = arguments::count(i64::from(incount), "incount")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         let outbuf = Address::new(outbuf);
         let outsize = arguments::count(i64::from(outsize), "outsize")?;
         let position = IntInOut::int(position, "position")?;
-        bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position, &comm)
+        bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -42,14 +42,14 @@ unsafe extern "C" fn pack_c(inbuf: *const c_void, incount: i64, datatype: usize,
     let handler = comm;
     let call = Call::enter("MPI_Pack_c");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let inbuf = Address::new(inbuf);
         let incount = arguments::count(incount, "incount")?;
         let datatype = arguments::committed(datatype, "datatype")?;
         let outbuf = Address::new(outbuf);
         let outsize = arguments::count(outsize, "outsize")?;
         let position = IntInOut::large(position, "position")?;
-        bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position, &comm)
+        bodies::pack(&call, inbuf, incount, &datatype, outbuf, outsize, position)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -172,11 +172,11 @@ unsafe extern "C" fn pack_size(incount: c_int, datatype: usize, comm: usize, siz
     let handler = comm;
     let call = Call::enter("MPI_Pack_size");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let incount = arguments::count(i64::from(incount), "incount")?;
         let datatype = handles::get::<Datatype>(datatype, "datatype")?;
         let size = IntOut::int(size, "size")?;
-        bodies::pack_size(&call, incount, &datatype, &comm, size)
+        bodies::pack_size(&call, incount, &datatype, size)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -197,11 +197,11 @@ unsafe extern "C" fn pack_size_c(incount: i64, datatype: usize, comm: usize, siz
     let handler = comm;
     let call = Call::enter("MPI_Pack_size_c");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let incount = arguments::count(incount, "incount")?;
         let datatype = handles::get::<Datatype>(datatype, "datatype")?;
         let size = IntOut::large(size, "size")?;
-        bodies::pack_size(&call, incount, &datatype, &comm, size)
+        bodies::pack_size(&call, incount, &datatype, size)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -222,14 +222,14 @@ unsafe extern "C" fn unpack(inbuf: *const c_void, insize: c_int, position: *mut 
     let handler = comm;
     let call = Call::enter("MPI_Unpack");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let inbuf = Address::new(inbuf);
         let insize = arguments::count(i64::from(insize), "insize")?;
         let position = IntInOut::int(position, "position")?;
         let outbuf = Address::new(outbuf);
         let outcount = arguments::count(i64::from(outcount), "outcount")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype, &comm)
+        bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -250,14 +250,14 @@ unsafe extern "C" fn unpack_c(inbuf: *const c_void, insize: i64, position: *mut 
     let handler = comm;
     let call = Call::enter("MPI_Unpack_c");
     let result = (|| -> Result<()> { unsafe {
-        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let comm = handles::get::<Communicator>(comm, "comm")?; let _ = &comm;
         let inbuf = Address::new(inbuf);
         let insize = arguments::count(insize, "insize")?;
         let position = IntInOut::large(position, "position")?;
         let outbuf = Address::new(outbuf);
         let outcount = arguments::count(outcount, "outcount")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype, &comm)
+        bodies::unpack(&call, inbuf, insize, position, outbuf, outcount, &datatype)
     } })();
     match result {
         Ok(()) => call.succeed(),

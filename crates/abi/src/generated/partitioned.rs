@@ -59,7 +59,7 @@ unsafe extern "C" fn pready_list(length: c_int, array_of_partitions: *const c_in
         let length = arguments::count(i64::from(length), "length")?;
         let array_of_partitions = arguments::slice(array_of_partitions, length, "array_of_partitions")?;
         let request = handles::get::<Request>(request, "request")?;
-        bodies::pready_list(&call, length, array_of_partitions, &request)
+        bodies::pready_list(&call, array_of_partitions, &request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -105,11 +105,11 @@ unsafe extern "C" fn precv_init(buf: *mut c_void, partitions: c_int, count: c_in
         let buf = Address::new(buf);
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::precv_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, info.as_deref(), request)
+        bodies::precv_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -134,11 +134,11 @@ unsafe extern "C" fn precv_init_c(buf: *mut c_void, partitions: c_int, count: i6
         let buf = Address::new(buf);
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::precv_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, info.as_deref(), request)
+        bodies::precv_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -163,11 +163,11 @@ unsafe extern "C" fn psend_init(buf: *const c_void, partitions: c_int, count: c_
         let buf = Address::new(buf);
         let count = arguments::count(i64::from(count), "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::psend_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, info.as_deref(), request)
+        bodies::psend_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -192,11 +192,11 @@ unsafe extern "C" fn psend_init_c(buf: *const c_void, partitions: c_int, count: 
         let buf = Address::new(buf);
         let count = arguments::count(count, "count")?;
         let datatype = arguments::committed(datatype, "datatype")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::psend_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, info.as_deref(), request)
+        bodies::psend_init(&call, buf, partitions, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -21,7 +21,7 @@ unsafe extern "C" fn bsend(buf: *const c_void, count: c_int, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::bsend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -49,7 +49,7 @@ unsafe extern "C" fn bsend_c(buf: *const c_void, count: i64, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::bsend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -78,7 +78,7 @@ unsafe extern "C" fn bsend_init(buf: *const c_void, count: c_int, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::bsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -107,7 +107,7 @@ unsafe extern "C" fn bsend_init_c(buf: *const c_void, count: i64, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::bsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -136,7 +136,7 @@ unsafe extern "C" fn ibsend(buf: *const c_void, count: c_int, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ibsend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -165,7 +165,7 @@ unsafe extern "C" fn ibsend_c(buf: *const c_void, count: i64, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ibsend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Buffered, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -355,7 +355,7 @@ unsafe extern "C" fn irsend(buf: *const c_void, count: c_int, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::irsend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -384,7 +384,7 @@ unsafe extern "C" fn irsend_c(buf: *const c_void, count: i64, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::irsend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -413,7 +413,7 @@ unsafe extern "C" fn isend(buf: *const c_void, count: c_int, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::isend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -442,7 +442,7 @@ unsafe extern "C" fn isend_c(buf: *const c_void, count: i64, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::isend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -603,7 +603,7 @@ unsafe extern "C" fn issend(buf: *const c_void, count: c_int, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::issend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -632,7 +632,7 @@ unsafe extern "C" fn issend_c(buf: *const c_void, count: i64, datatype: usize, d
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::issend(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::isend(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -873,7 +873,7 @@ unsafe extern "C" fn rsend(buf: *const c_void, count: c_int, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::rsend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -901,7 +901,7 @@ unsafe extern "C" fn rsend_c(buf: *const c_void, count: i64, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::rsend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -930,7 +930,7 @@ unsafe extern "C" fn rsend_init(buf: *const c_void, count: c_int, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::rsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -959,7 +959,7 @@ unsafe extern "C" fn rsend_init_c(buf: *const c_void, count: i64, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::rsend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Ready, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -987,7 +987,7 @@ unsafe extern "C" fn send(buf: *const c_void, count: c_int, datatype: usize, des
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::send(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1015,7 +1015,7 @@ unsafe extern "C" fn send_c(buf: *const c_void, count: i64, datatype: usize, des
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::send(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1044,7 +1044,7 @@ unsafe extern "C" fn send_init(buf: *const c_void, count: c_int, datatype: usize
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::send_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1073,7 +1073,7 @@ unsafe extern "C" fn send_init_c(buf: *const c_void, count: i64, datatype: usize
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::send_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Standard, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1229,7 +1229,7 @@ unsafe extern "C" fn ssend(buf: *const c_void, count: c_int, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ssend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1257,7 +1257,7 @@ unsafe extern "C" fn ssend_c(buf: *const c_void, count: i64, datatype: usize, de
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ssend(&call, buf, count, &datatype, dest, tag, &comm)
+        bodies::send(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1286,7 +1286,7 @@ unsafe extern "C" fn ssend_init(buf: *const c_void, count: c_int, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ssend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -1315,7 +1315,7 @@ unsafe extern "C" fn ssend_init_c(buf: *const c_void, count: i64, datatype: usiz
         arguments::buffer(buf, count, &datatype, "buf")?;
         arguments::destination(dest, &comm, "dest")?;
         arguments::tag_send(tag, "tag")?;
-        bodies::ssend_init(&call, buf, count, &datatype, dest, tag, &comm, request)
+        bodies::send_init(&call, bodies::SendMode::Synchronous, buf, count, &datatype, dest, tag, &comm, request)
     } })();
     match result {
         Ok(()) => call.succeed(),

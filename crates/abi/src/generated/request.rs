@@ -237,7 +237,7 @@ unsafe extern "C" fn request_get_status_all(count: c_int, array_of_requests: *co
         let count = arguments::count(i64::from(count), "count")?;
         let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), count, "array_of_requests")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::request_get_status_all(&call, count, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
+        bodies::request_get_status_all(&call, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -261,7 +261,7 @@ unsafe extern "C" fn request_get_status_any(count: c_int, array_of_requests: *co
         let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::request_get_status_any(&call, count, &mut array_of_requests, indx, flag, StatusOut::new(status))
+        bodies::request_get_status_any(&call, &mut array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -285,7 +285,7 @@ unsafe extern "C" fn request_get_status_some(incount: c_int, array_of_requests: 
         let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::request_get_status_some(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::request_get_status_some(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -328,7 +328,7 @@ unsafe extern "C" fn startall(count: c_int, array_of_requests: *mut usize) -> c_
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
         let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
-        bodies::startall(&call, count, &mut array_of_requests)
+        bodies::startall(&call, &mut array_of_requests)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -614,7 +614,7 @@ unsafe extern "C" fn testall(count: c_int, array_of_requests: *mut usize, flag: 
         let count = arguments::count(i64::from(count), "count")?;
         let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::testall(&call, count, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
+        bodies::testall(&call, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -638,7 +638,7 @@ unsafe extern "C" fn testany(count: c_int, array_of_requests: *mut usize, indx: 
         let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::testany(&call, count, &mut array_of_requests, indx, flag, StatusOut::new(status))
+        bodies::testany(&call, &mut array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -662,7 +662,7 @@ unsafe extern "C" fn testsome(incount: c_int, array_of_requests: *mut usize, out
         let mut array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::testsome(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::testsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -705,7 +705,7 @@ unsafe extern "C" fn waitall(count: c_int, array_of_requests: *mut usize, array_
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
         let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
-        bodies::waitall(&call, count, &mut array_of_requests, StatusesOut::new(array_of_statuses))
+        bodies::waitall(&call, &mut array_of_requests, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -728,7 +728,7 @@ unsafe extern "C" fn waitany(count: c_int, array_of_requests: *mut usize, indx: 
         let count = arguments::count(i64::from(count), "count")?;
         let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
-        bodies::waitany(&call, count, &mut array_of_requests, indx, StatusOut::new(status))
+        bodies::waitany(&call, &mut array_of_requests, indx, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -752,7 +752,7 @@ unsafe extern "C" fn waitsome(incount: c_int, array_of_requests: *mut usize, out
         let mut array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::waitsome(&call, incount, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::waitsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -22,7 +22,7 @@ unsafe extern "C" fn accumulate(origin_addr: *const c_void, origin_count: c_int,
         let op = handles::get::<Op>(op, "op")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::accumulate(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
+        bodies::accumulate(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -51,7 +51,7 @@ unsafe extern "C" fn accumulate_c(origin_addr: *const c_void, origin_count: i64,
         let op = handles::get::<Op>(op, "op")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::accumulate(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
+        bodies::accumulate(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -131,7 +131,7 @@ unsafe extern "C" fn get(origin_addr: *mut c_void, origin_count: c_int, origin_d
         let target_datatype = arguments::committed(target_datatype, "target_datatype")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::get(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
+        bodies::get(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -159,7 +159,7 @@ unsafe extern "C" fn get_c(origin_addr: *mut c_void, origin_count: i64, origin_d
         let target_datatype = arguments::committed(target_datatype, "target_datatype")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::get(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
+        bodies::get(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -190,7 +190,7 @@ unsafe extern "C" fn get_accumulate(origin_addr: *const c_void, origin_count: c_
         let op = handles::get::<Op>(op, "op")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(result_addr, result_count, &result_datatype, "result_addr")?;
-        bodies::get_accumulate(&call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
+        bodies::get_accumulate(&call, bodies::Completion::Call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -221,7 +221,7 @@ unsafe extern "C" fn get_accumulate_c(origin_addr: *const c_void, origin_count: 
         let op = handles::get::<Op>(op, "op")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(result_addr, result_count, &result_datatype, "result_addr")?;
-        bodies::get_accumulate(&call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
+        bodies::get_accumulate(&call, bodies::Completion::Call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -249,7 +249,7 @@ unsafe extern "C" fn put(origin_addr: *const c_void, origin_count: c_int, origin
         let target_datatype = arguments::committed(target_datatype, "target_datatype")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::put(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
+        bodies::put(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -277,7 +277,7 @@ unsafe extern "C" fn put_c(origin_addr: *const c_void, origin_count: i64, origin
         let target_datatype = arguments::committed(target_datatype, "target_datatype")?;
         let win = handles::get::<Window>(win, "win")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::put(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
+        bodies::put(&call, bodies::Completion::Call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -307,7 +307,7 @@ unsafe extern "C" fn raccumulate(origin_addr: *const c_void, origin_count: c_int
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::raccumulate(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win, request)
+        bodies::accumulate(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -337,7 +337,7 @@ unsafe extern "C" fn raccumulate_c(origin_addr: *const c_void, origin_count: i64
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::raccumulate(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win, request)
+        bodies::accumulate(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -366,7 +366,7 @@ unsafe extern "C" fn rget(origin_addr: *mut c_void, origin_count: c_int, origin_
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::rget(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win, request)
+        bodies::get(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -395,7 +395,7 @@ unsafe extern "C" fn rget_c(origin_addr: *mut c_void, origin_count: i64, origin_
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::rget(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win, request)
+        bodies::get(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -427,7 +427,7 @@ unsafe extern "C" fn rget_accumulate(origin_addr: *const c_void, origin_count: c
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(result_addr, result_count, &result_datatype, "result_addr")?;
-        bodies::rget_accumulate(&call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win, request)
+        bodies::get_accumulate(&call, bodies::Completion::Request(request), origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -459,7 +459,7 @@ unsafe extern "C" fn rget_accumulate_c(origin_addr: *const c_void, origin_count:
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(result_addr, result_count, &result_datatype, "result_addr")?;
-        bodies::rget_accumulate(&call, origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win, request)
+        bodies::get_accumulate(&call, bodies::Completion::Request(request), origin_addr, origin_count, Handle::new(origin_datatype), result_addr, result_count, &result_datatype, target_rank, target_disp, target_count, &target_datatype, &op, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -488,7 +488,7 @@ unsafe extern "C" fn rput(origin_addr: *const c_void, origin_count: c_int, origi
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::rput(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win, request)
+        bodies::put(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -517,7 +517,7 @@ unsafe extern "C" fn rput_c(origin_addr: *const c_void, origin_count: i64, origi
         let win = handles::get::<Window>(win, "win")?;
         let request = OutHandle::<Request>::new(request, "request")?;
         arguments::buffer(origin_addr, origin_count, &origin_datatype, "origin_addr")?;
-        bodies::rput(&call, origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win, request)
+        bodies::put(&call, bodies::Completion::Request(request), origin_addr, origin_count, &origin_datatype, target_rank, target_disp, target_count, &target_datatype, &win)
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -123,9 +123,9 @@ unsafe extern "C" fn session_get_nth_pset(session: usize, info: usize, n: c_int,
     let call = Call::enter("MPI_Session_get_nth_pset");
     let result = (|| -> Result<()> { unsafe {
         let session = handles::get::<Session>(session, "session")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let pset_len = InOut::<i32>::new(pset_len, "pset_len")?;
-        bodies::session_get_nth_pset(&call, &session, info.as_deref(), n, pset_len, StringOut::unsized_at(pset_name))
+        bodies::session_get_nth_pset(&call, &session, n, pset_len, StringOut::unsized_at(pset_name))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -145,10 +145,10 @@ pub unsafe extern "C" fn PMPI_Session_get_nth_pset(session: usize, info: usize, 
 unsafe extern "C" fn session_get_num_psets(session: usize, info: usize, npset_names: *mut c_int) -> c_int {
     let call = Call::enter("MPI_Session_get_num_psets");
     let result = (|| -> Result<()> { unsafe {
-        let session = handles::get::<Session>(session, "session")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let session = handles::get::<Session>(session, "session")?; let _ = &session;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
         let npset_names = Out::<i32>::new(npset_names, "npset_names")?;
-        bodies::session_get_num_psets(&call, &session, info.as_deref(), npset_names)
+        bodies::session_get_num_psets(&call, npset_names)
     } })();
     match result {
         Ok(()) => call.succeed(),

@@ -17,7 +17,7 @@ unsafe extern "C" fn cart_coords(comm: usize, rank: c_int, maxdims: c_int, coord
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let maxdims = arguments::count(i64::from(maxdims), "maxdims")?;
         let mut coords = OutSlice::new(coords, maxdims, "coords")?;
-        bodies::cart_coords(&call, &comm, rank, maxdims, &mut coords)
+        bodies::cart_coords(&call, &comm, rank, &mut coords)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -42,8 +42,9 @@ unsafe extern "C" fn cart_create(comm_old: usize, ndims: c_int, dims: *const c_i
         let ndims = arguments::count(i64::from(ndims), "ndims")?;
         let dims = arguments::slice(dims, ndims, "dims")?;
         let periods = arguments::slice(periods, ndims, "periods")?;
+         let _ = &reorder;
         let comm_cart = OutHandle::<Communicator>::new(comm_cart, "comm_cart")?;
-        bodies::cart_create(&call, &comm_old, ndims, dims, periods, reorder != 0, comm_cart)
+        bodies::cart_create(&call, &comm_old, dims, periods, comm_cart)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -69,7 +70,7 @@ unsafe extern "C" fn cart_get(comm: usize, maxdims: c_int, dims: *mut c_int, per
         let mut dims = OutSlice::new(dims, maxdims, "dims")?;
         let mut periods = OutSlice::new(periods, maxdims, "periods")?;
         let mut coords = OutSlice::new(coords, maxdims, "coords")?;
-        bodies::cart_get(&call, &comm, maxdims, &mut dims, &mut periods, &mut coords)
+        bodies::cart_get(&call, &comm, &mut dims, &mut periods, &mut coords)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -95,7 +96,7 @@ unsafe extern "C" fn cart_map(comm: usize, ndims: c_int, dims: *const c_int, per
         let dims = arguments::slice(dims, ndims, "dims")?;
         let periods = arguments::slice(periods, ndims, "periods")?;
         let newrank = Out::<i32>::new(newrank, "newrank")?;
-        bodies::cart_map(&call, &comm, ndims, dims, periods, newrank)
+        bodies::cart_map(&call, &comm, dims, periods, newrank)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -210,7 +211,7 @@ unsafe extern "C" fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) 
     let result = (|| -> Result<()> { unsafe {
         let ndims = arguments::count(i64::from(ndims), "ndims")?;
         let mut dims = OutSlice::new(dims, ndims, "dims")?;
-        bodies::dims_create(&call, nnodes, ndims, &mut dims)
+        bodies::dims_create(&call, nnodes, &mut dims)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -235,9 +236,10 @@ unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *cons
         let n = arguments::count(i64::from(n), "n")?;
         let sources = arguments::slice(sources, n, "sources")?;
         let degrees = arguments::slice(degrees, n, "degrees")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+         let _ = &reorder;
         let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
-        bodies::dist_graph_create(&call, &comm_old, n, sources, degrees, IntArray::int(destinations), weights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
+        bodies::dist_graph_create(&call, &comm_old, sources, degrees, IntArray::int(destinations), weights.cast::<c_void>(), comm_dist_graph)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -263,9 +265,10 @@ unsafe extern "C" fn dist_graph_create_adjacent(comm_old: usize, indegree: c_int
         let sources = arguments::slice(sources, indegree, "sources")?;
         let outdegree = arguments::count(i64::from(outdegree), "outdegree")?;
         let destinations = arguments::slice(destinations, outdegree, "destinations")?;
-        let info = handles::get_nullable::<Info>(info, "info")?;
+        let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
+         let _ = &reorder;
         let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
-        bodies::dist_graph_create_adjacent(&call, &comm_old, indegree, sources, sourceweights.cast::<c_void>(), outdegree, destinations, destweights.cast::<c_void>(), info.as_deref(), reorder != 0, comm_dist_graph)
+        bodies::dist_graph_create_adjacent(&call, &comm_old, sources, sourceweights.cast::<c_void>(), destinations, destweights.cast::<c_void>(), comm_dist_graph)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -340,8 +343,9 @@ unsafe extern "C" fn graph_create(comm_old: usize, nnodes: c_int, indx: *const c
         let comm_old = handles::get::<Communicator>(comm_old, "comm_old")?;
         let nnodes = arguments::count(i64::from(nnodes), "nnodes")?;
         let indx = arguments::slice(indx, nnodes, "indx")?;
+         let _ = &reorder;
         let comm_graph = OutHandle::<Communicator>::new(comm_graph, "comm_graph")?;
-        bodies::graph_create(&call, &comm_old, nnodes, indx, IntArray::int(edges), reorder != 0, comm_graph)
+        bodies::graph_create(&call, &comm_old, indx, IntArray::int(edges), comm_graph)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -367,7 +371,7 @@ unsafe extern "C" fn graph_get(comm: usize, maxindex: c_int, maxedges: c_int, in
         let maxedges = arguments::count(i64::from(maxedges), "maxedges")?;
         let mut indx = OutSlice::new(indx, maxindex, "indx")?;
         let mut edges = OutSlice::new(edges, maxedges, "edges")?;
-        bodies::graph_get(&call, &comm, maxindex, maxedges, &mut indx, &mut edges)
+        bodies::graph_get(&call, &comm, &mut indx, &mut edges)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -392,7 +396,7 @@ unsafe extern "C" fn graph_map(comm: usize, nnodes: c_int, indx: *const c_int, e
         let nnodes = arguments::count(i64::from(nnodes), "nnodes")?;
         let indx = arguments::slice(indx, nnodes, "indx")?;
         let newrank = Out::<i32>::new(newrank, "newrank")?;
-        bodies::graph_map(&call, &comm, nnodes, indx, IntArray::int(edges), newrank)
+        bodies::graph_map(&call, &comm, indx, IntArray::int(edges), newrank)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -416,7 +420,7 @@ unsafe extern "C" fn graph_neighbors(comm: usize, rank: c_int, maxneighbors: c_i
         let comm = handles::get::<Communicator>(comm, "comm")?;
         let maxneighbors = arguments::count(i64::from(maxneighbors), "maxneighbors")?;
         let mut neighbors = OutSlice::new(neighbors, maxneighbors, "neighbors")?;
-        bodies::graph_neighbors(&call, &comm, rank, maxneighbors, &mut neighbors)
+        bodies::graph_neighbors(&call, &comm, rank, &mut neighbors)
     } })();
     match result {
         Ok(()) => call.succeed(),
