@@ -291,18 +291,20 @@ impl Process {
         awaited: Option<ProcessId>,
         mut poll: impl FnMut() -> Option<T>,
     ) -> T {
-        loop {
+        let value = loop {
             if let Some(value) = poll() {
-                return value;
+                break value;
             }
             if self.progress_among(0, mine) {
                 continue;
             }
             let wait = |ticket, company| self.nic().wait(ticket, awaited, None, company);
             if let Some(value) = self.sleep(mine, &mut poll, wait) {
-                return value;
+                break value;
             }
-        }
+        };
+        self.nic().leave();
+        value
     }
 
     /// Waits for something that peers do on a board, turning the wheel meanwhile. They ring when they have done it.
@@ -315,6 +317,7 @@ impl Process {
                 });
             }
         }
+        self.nic().leave();
     }
 
     /// One round of sleep, unless there is something to do; what `poll` gave if it gave something.

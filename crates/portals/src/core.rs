@@ -198,7 +198,7 @@ impl Core {
         let result = self.receive_record(nic, found, entry.memory, entry.length, entry.user, &mut outcome);
         nic.lock().release();
         self.finish(&mut outcome);
-        if matches!(result, Appended::Posted(_)) {
+        if matches!(result, Appended::Posted(_)) && !self.is_attended() {
             self.transport.ring_helper(self.me);
         }
         result
@@ -350,7 +350,7 @@ impl Core {
         nic.lock().release();
         self.finish(&mut outcome);
         let result = result.expect("a message that a search took and nobody has received yet");
-        if matches!(result, Appended::Posted(_)) {
+        if matches!(result, Appended::Posted(_)) && !self.is_attended() {
             self.transport.ring_helper(self.me);
         }
         result

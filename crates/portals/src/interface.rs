@@ -444,11 +444,24 @@ impl Interface {
         self.core.transport.write(peer.0, remote, local, length)
     }
 
-    /// Announces that the caller will `wait` as soon as its next put to `target` has been made: the target may then
-    /// count on this process to do its part of a long message.
+    /// Announces that the caller will `wait` for `awaited`, or for anybody, as soon as its next put or append has been made: peers may then
+    /// count on this process to do its part of a long message. [`Interface::leave`] must follow.
     #[inline]
-    pub fn will_wait(&self, target: ProcessId) {
-        self.core.transport.show(parnass_transport::Waiting::For(target.0));
+    pub fn will_wait(&self, awaited: Option<ProcessId>) {
+        self.core.show_waiting(awaited);
+    }
+
+    /// The caller has stopped waiting, after [`Interface::wait`] or [`Interface::will_wait`]. What is still moving is left to the helper thread.
+    #[inline]
+    pub fn leave(&self) {
+        let core = &self.core;
+        if !core.is_attended() {
+            return;
+        }
+        core.transport.show(parnass_transport::Waiting::Not);
+        if self.helper.is_started() && core.is_moving() {
+            core.transport.ring_helper(core.me);
+        }
     }
 
     /// Wakes every thread of this process that sleeps in `wait`.

@@ -171,6 +171,7 @@ impl Core {
 
     // ---- waiting
 
+    /// The process is shown as waiting from then on, until [`crate::Interface::leave`].
     /// `watched`: whether something besides the NIC's work has happened that ends the wait; who makes it happen rings.
     #[inline]
     pub fn wait(
@@ -181,9 +182,24 @@ impl Core {
         company: Company,
         watched: impl Fn() -> bool,
     ) {
-        self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+        self.show_waiting(awaited);
         self.wait_shown(ticket, deadline, company, watched);
-        self.transport.show(Waiting::Not);
+    }
+
+    /// Shows that this process waits, for one or for any.
+    #[inline]
+    pub fn show_waiting(&self, awaited: Option<ProcessId>) {
+        self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+    }
+
+    /// Whether there is something to move that was begun: a transfer, a pipe, what could not be sent.
+    #[inline]
+    pub fn is_moving(&self) -> bool {
+        let control = &self.own().control;
+        control.unclaimed.load(Ordering::Relaxed) != 0
+            || control.calls.load(Ordering::Relaxed) != 0
+            || self.delayed_count.load(Ordering::Relaxed) != 0
+            || self.has_pipes()
     }
 
     #[inline]
@@ -237,6 +253,11 @@ impl Core {
     /// Whether a thread of this process waits, and so does the work itself.
     pub fn is_attended(&self) -> bool {
         self.transport.shown(self.me) != Waiting::Not
+    }
+
+    /// Whether the owner has stopped waiting while something moves.
+    pub fn is_left_with_work(&self) -> bool {
+        !self.is_attended() && self.is_moving()
     }
 
     /// Whether there is work that should not wait for the owner.

@@ -48,8 +48,7 @@ impl Core {
             }
             let spins = *spins.get_or_insert_with(|| {
                 // From here on nobody else drives this NIC.
-                let waiting = entry.source.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0));
-                self.transport.show(waiting);
+                self.show_waiting(entry.source);
                 self.transport.spins().min(self.tuning.receive_spins)
             });
             if turn >= spins {

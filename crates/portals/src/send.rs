@@ -143,7 +143,8 @@ impl Core {
         let tag = message::tag(DIRECT, usize::from(ack), self.me);
         self.expect(target, 1 + u32::from(ack));
         if transport.post(target, tag, &words) {
-            if transport.shown(target) == Waiting::Not {
+            // While this process waits it does the work itself.
+            if transport.shown(target) == Waiting::Not && !self.is_attended() {
                 transport.ring_helper(target);
             }
             return Some(PutOutcome::Pending);

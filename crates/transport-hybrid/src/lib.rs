@@ -14,7 +14,7 @@ use parnass_base::{UserAddress, Window};
 use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The place of a rank on another node.
 const FAR: u32 = u32::MAX;
@@ -400,8 +400,8 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
-    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool) {
+    fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
         self.network.arm();
-        self.near.sleep_helper(&mut || changed() || self.look());
+        self.near.sleep_helper(limit, &mut || changed() || self.look());
     }
 }

@@ -19,7 +19,7 @@ use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Tran
 use std::io;
 use std::mem::offset_of;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A peer, as seen from here.
 #[derive(Debug)]
@@ -545,9 +545,9 @@ impl Transport for SharedMemory {
         self.peer(target).station.helper_bell.ring();
     }
 
-    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool) {
+    fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
         let bell = &self.own().station.helper_bell;
-        bell.sleep(bell.rings(), None, changed);
+        bell.sleep(bell.rings(), limit, changed);
     }
 }
 

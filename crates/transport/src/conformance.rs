@@ -377,7 +377,7 @@ pub fn sleepers_are_woken(make: &dyn Fn(u32) -> Job) {
     let rings = job[0].rings();
     job[0].sleep(rings, Some(Instant::now() + Duration::from_millis(1)), &mut || false);
     job[0].sleep(rings, None, &mut || true);
-    job[0].sleep_helper(&mut || true);
+    job[0].sleep_helper(None, &mut || true);
     job[0].ring(1);
     job[0].ring_helper(1);
 }

@@ -10,7 +10,7 @@ use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{UserAddress, Window};
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Why memory of a peer could not be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,8 +216,8 @@ pub trait Transport: Send + Sync {
     /// Wakes the helper thread of `target` if it sleeps.
     fn ring_helper(&self, target: u32);
 
-    /// For the helper thread: sleeps until it is rung, unless `changed` says that there is something.
-    fn sleep_helper(&self, changed: &mut dyn FnMut() -> bool);
+    /// For the helper thread: sleeps until it is rung, or `limit` has passed, unless `changed` says that there is something.
+    fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool);
 }
 
 /// What has become of a message.

@@ -85,20 +85,25 @@ impl Process {
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
-        if put.protocol == Protocol::Direct {
-            self.nic().will_wait(target);
+        let waits = put.protocol == Protocol::Direct;
+        if waits {
+            self.nic().will_wait(Some(target));
         }
-        match self.nic().put(&put) {
+        let sent = match self.nic().put(&put) {
             Ok(PutOutcome::Done) if !synchronous => {
                 self.slots.untouched(name);
                 Ok(())
             }
-            Ok(outcome) => self.wait_sent(name, target, outcome),
+            Ok(outcome) => return self.wait_sent(name, target, outcome),
             Err(error) => {
                 self.slots.untouched(name);
                 Err(portal_error(error))
             }
+        };
+        if waits {
+            self.nic().leave();
         }
+        sent
     }
 
     fn wait_sent(&self, name: SlotName, target: ProcessId, outcome: PutOutcome) -> Result<()> {
@@ -167,17 +172,20 @@ impl Process {
     ) -> Result<Status> {
         let name = self.slots.borrow(1);
         let entry = criteria.entry(data.memory, data.length, name.user());
-        match self.nic().append(List::Priority, &entry) {
+        self.nic().will_wait(criteria.source);
+        let received = match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Complete(event)) => {
                 self.slots.untouched(name);
                 tell(&Completion::from(&event))
             }
-            Ok(Appended::Posted(_)) => tell(&self.wait_slot(name, criteria.source)),
+            Ok(Appended::Posted(_)) => return tell(&self.wait_slot(name, criteria.source)),
             Err(error) => {
                 self.slots.untouched(name);
                 Err(portal_error(error))
             }
-        }
+        };
+        self.nic().leave();
+        received
     }
 
     /// MPI_Sendrecv. The status is that of the receive.
