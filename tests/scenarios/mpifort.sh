@@ -2,6 +2,8 @@
 mpifort="$PREFIX/bin/mpifort"
 "$mpifort" --version >/dev/null 2>&1 || { echo "skip: $("$mpifort" --version 2>&1 | head -1)"; exit 77; }
 unset PARNASS_FC MPIFORT_FC FC
+TMPDIR=$(mktemp -d "$TMPDIR/mpifort.XXXXXX")
+trap 'rm -rf "$TMPDIR"' EXIT
 fail() { echo "$*"; exit 1; }
 
 # An installation of its own, so that nothing has been made yet.
