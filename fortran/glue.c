@@ -2526,16 +2526,7 @@ WEAK void F(file_read_all_end)(fint *fh, void *buf, fint *status, fint *ierror)
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_read_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_read_all_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_read_all_end", "buf", buf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_read_all_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_read_all_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 
@@ -2680,16 +2671,7 @@ WEAK void F(file_read_at_all_end)(fint *fh, void *buf, fint *status, fint *ierro
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_read_at_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_read_at_all_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_read_at_all_end", "buf", buf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_read_at_all_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_read_at_all_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 
@@ -2790,16 +2772,7 @@ WEAK void F(file_read_ordered_end)(fint *fh, void *buf, fint *status, fint *ierr
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_read_ordered_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_read_ordered_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_read_ordered_end", "buf", buf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_read_ordered_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_read_ordered_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 
@@ -3046,16 +3019,7 @@ WEAK void F(file_write_all_end)(fint *fh, void *buf, fint *status, fint *ierror)
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_write_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_write_all_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_write_all_end", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_write_all_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_write_all_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 
@@ -3200,16 +3164,7 @@ WEAK void F(file_write_at_all_end)(fint *fh, void *buf, fint *status, fint *ierr
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_write_at_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_write_at_all_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_write_at_all_end", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_write_at_all_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_write_at_all_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 
@@ -3310,16 +3265,7 @@ WEAK void F(file_write_ordered_end)(fint *fh, void *buf, fint *status, fint *ier
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(file_write_ordered_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
-    if (IS_DENSE(buf)) {
-        F(file_write_ordered_end)(fh, buf->base_addr, status, ierror);
-        return;
-    }
-    struct parnass_section buf_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_File_write_ordered_end", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(file_write_ordered_end)(fh, buf_s.address, status, &code);
-    parnass_f_close(&buf_s);
-    DONE(code);
+    F(file_write_ordered_end)(fh, buf->base_addr, status, ierror);
 }
 #endif
 

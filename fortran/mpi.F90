@@ -290,7 +290,7 @@ module mpi
           target_datatype, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -311,7 +311,7 @@ module mpi
           target_datatype, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -423,13 +423,13 @@ module mpi
     subroutine MPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -446,13 +446,13 @@ module mpi
     subroutine PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -511,13 +511,13 @@ module mpi
     subroutine MPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -535,13 +535,13 @@ module mpi
     subroutine PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -634,11 +634,11 @@ module mpi
   interface
     subroutine MPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -655,11 +655,11 @@ module mpi
   interface
     subroutine PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -717,13 +717,13 @@ module mpi
     subroutine MPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -740,13 +740,13 @@ module mpi
     subroutine PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -809,14 +809,14 @@ module mpi
     subroutine MPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -834,14 +834,14 @@ module mpi
     subroutine PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -905,14 +905,14 @@ module mpi
     subroutine MPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -930,14 +930,14 @@ module mpi
     subroutine PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -1080,7 +1080,7 @@ module mpi
   interface
     subroutine MPI_Bcast_init(buffer, count, datatype, root, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -1097,7 +1097,7 @@ module mpi
   interface
     subroutine PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -1146,7 +1146,7 @@ module mpi
   interface
     subroutine MPI_Bsend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -1163,7 +1163,7 @@ module mpi
   interface
     subroutine PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -1180,7 +1180,7 @@ module mpi
   interface
     subroutine MPI_Buffer_attach(buffer, size, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -1192,7 +1192,7 @@ module mpi
   interface
     subroutine PMPI_Buffer_attach(buffer, size, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -1493,7 +1493,7 @@ module mpi
     subroutine MPI_Comm_attach_buffer(comm, buffer, size, ierror)
       implicit none
       integer :: comm
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -1506,7 +1506,7 @@ module mpi
     subroutine PMPI_Comm_attach_buffer(comm, buffer, size, ierror)
       implicit none
       integer :: comm
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -2304,15 +2304,15 @@ module mpi
           ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
-      type(*), dimension(*) :: compare_addr
+      type(*), dimension(*), target :: compare_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: compare_addr
 !DIR$ IGNORE_TKR compare_addr
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -2329,15 +2329,15 @@ module mpi
           ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
-      type(*), dimension(*) :: compare_addr
+      type(*), dimension(*), target :: compare_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: compare_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: compare_addr
 !DIR$ IGNORE_TKR compare_addr
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -2586,11 +2586,11 @@ module mpi
   interface
     subroutine MPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -2607,11 +2607,11 @@ module mpi
   interface
     subroutine PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -2629,11 +2629,11 @@ module mpi
     subroutine MPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -2650,11 +2650,11 @@ module mpi
     subroutine PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -2961,7 +2961,7 @@ module mpi
     subroutine MPI_File_iread(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -2976,7 +2976,7 @@ module mpi
     subroutine PMPI_File_iread(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -2991,7 +2991,7 @@ module mpi
     subroutine MPI_File_iread_all(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3006,7 +3006,7 @@ module mpi
     subroutine PMPI_File_iread_all(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3023,7 +3023,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3040,7 +3040,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3057,7 +3057,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3074,7 +3074,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3089,7 +3089,7 @@ module mpi
     subroutine MPI_File_iread_shared(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3104,7 +3104,7 @@ module mpi
     subroutine PMPI_File_iread_shared(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3119,7 +3119,7 @@ module mpi
     subroutine MPI_File_iwrite(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3134,7 +3134,7 @@ module mpi
     subroutine PMPI_File_iwrite(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3149,7 +3149,7 @@ module mpi
     subroutine MPI_File_iwrite_all(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3164,7 +3164,7 @@ module mpi
     subroutine PMPI_File_iwrite_all(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3181,7 +3181,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3198,7 +3198,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3215,7 +3215,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3232,7 +3232,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3247,7 +3247,7 @@ module mpi
     subroutine MPI_File_iwrite_shared(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3262,7 +3262,7 @@ module mpi
     subroutine PMPI_File_iwrite_shared(fh, buf, count, datatype, request, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3385,7 +3385,7 @@ module mpi
     subroutine MPI_File_read_all_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3399,7 +3399,7 @@ module mpi
     subroutine PMPI_File_read_all_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3414,7 +3414,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3428,7 +3428,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3511,7 +3511,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3527,7 +3527,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3542,7 +3542,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3556,7 +3556,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3601,7 +3601,7 @@ module mpi
     subroutine MPI_File_read_ordered_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3615,7 +3615,7 @@ module mpi
     subroutine PMPI_File_read_ordered_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3630,7 +3630,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3644,7 +3644,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3915,7 +3915,7 @@ module mpi
     subroutine MPI_File_write_all_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3929,7 +3929,7 @@ module mpi
     subroutine PMPI_File_write_all_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3944,7 +3944,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -3958,7 +3958,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4041,7 +4041,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4057,7 +4057,7 @@ module mpi
       implicit none
       integer :: fh
       integer(kind=MPI_OFFSET_KIND) :: offset
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4072,7 +4072,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4086,7 +4086,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4131,7 +4131,7 @@ module mpi
     subroutine MPI_File_write_ordered_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4145,7 +4145,7 @@ module mpi
     subroutine PMPI_File_write_ordered_begin(fh, buf, count, datatype, ierror)
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4160,7 +4160,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4174,7 +4174,7 @@ module mpi
       import :: MPI_STATUS_SIZE
       implicit none
       integer :: fh
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -4313,13 +4313,13 @@ module mpi
     subroutine MPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -4337,13 +4337,13 @@ module mpi
     subroutine PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -4405,13 +4405,13 @@ module mpi
     subroutine MPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &
           info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -4430,13 +4430,13 @@ module mpi
     subroutine PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &
           info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -4456,7 +4456,7 @@ module mpi
           target_datatype, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -4476,7 +4476,7 @@ module mpi
           target_datatype, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -4496,13 +4496,13 @@ module mpi
           result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
       integer :: origin_count
       integer :: origin_datatype
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -4523,13 +4523,13 @@ module mpi
           result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
       integer :: origin_count
       integer :: origin_datatype
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -5152,13 +5152,13 @@ module mpi
   interface
     subroutine MPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5173,13 +5173,13 @@ module mpi
   interface
     subroutine PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5195,13 +5195,13 @@ module mpi
     subroutine MPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5218,13 +5218,13 @@ module mpi
     subroutine PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5240,11 +5240,11 @@ module mpi
   interface
     subroutine MPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5260,11 +5260,11 @@ module mpi
   interface
     subroutine PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5280,13 +5280,13 @@ module mpi
   interface
     subroutine MPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5301,13 +5301,13 @@ module mpi
   interface
     subroutine PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5323,14 +5323,14 @@ module mpi
     subroutine MPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5347,14 +5347,14 @@ module mpi
     subroutine PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5371,14 +5371,14 @@ module mpi
     subroutine MPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5395,14 +5395,14 @@ module mpi
     subroutine PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, &
           comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5436,7 +5436,7 @@ module mpi
   interface
     subroutine MPI_Ibcast(buffer, count, datatype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -5452,7 +5452,7 @@ module mpi
   interface
     subroutine PMPI_Ibcast(buffer, count, datatype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -5468,7 +5468,7 @@ module mpi
   interface
     subroutine MPI_Ibsend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -5485,7 +5485,7 @@ module mpi
   interface
     subroutine PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -5502,11 +5502,11 @@ module mpi
   interface
     subroutine MPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5522,11 +5522,11 @@ module mpi
   interface
     subroutine PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5542,13 +5542,13 @@ module mpi
   interface
     subroutine MPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5564,13 +5564,13 @@ module mpi
   interface
     subroutine PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5587,13 +5587,13 @@ module mpi
     subroutine MPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5611,13 +5611,13 @@ module mpi
     subroutine PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5662,7 +5662,7 @@ module mpi
   interface
     subroutine MPI_Imrecv(buf, count, datatype, message, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -5677,7 +5677,7 @@ module mpi
   interface
     subroutine PMPI_Imrecv(buf, count, datatype, message, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -5693,13 +5693,13 @@ module mpi
     subroutine MPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5715,13 +5715,13 @@ module mpi
     subroutine PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5737,13 +5737,13 @@ module mpi
     subroutine MPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5760,13 +5760,13 @@ module mpi
     subroutine PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5782,13 +5782,13 @@ module mpi
   interface
     subroutine MPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5804,13 +5804,13 @@ module mpi
     subroutine PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, &
           ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5826,14 +5826,14 @@ module mpi
     subroutine MPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
           recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5850,14 +5850,14 @@ module mpi
     subroutine PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
           recvtype, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5875,14 +5875,14 @@ module mpi
           recvtypes, comm, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND) :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -5900,14 +5900,14 @@ module mpi
           recvtypes, comm, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND) :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6287,7 +6287,7 @@ module mpi
   interface
     subroutine MPI_Irecv(buf, count, datatype, source, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6304,7 +6304,7 @@ module mpi
   interface
     subroutine PMPI_Irecv(buf, count, datatype, source, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6321,11 +6321,11 @@ module mpi
   interface
     subroutine MPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6342,11 +6342,11 @@ module mpi
   interface
     subroutine PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6363,11 +6363,11 @@ module mpi
   interface
     subroutine MPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6383,11 +6383,11 @@ module mpi
   interface
     subroutine PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6403,11 +6403,11 @@ module mpi
   interface
     subroutine MPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6423,11 +6423,11 @@ module mpi
   interface
     subroutine PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6443,7 +6443,7 @@ module mpi
   interface
     subroutine MPI_Irsend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6460,7 +6460,7 @@ module mpi
   interface
     subroutine PMPI_Irsend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6493,11 +6493,11 @@ module mpi
   interface
     subroutine MPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6513,11 +6513,11 @@ module mpi
   interface
     subroutine PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6533,13 +6533,13 @@ module mpi
   interface
     subroutine MPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6555,13 +6555,13 @@ module mpi
   interface
     subroutine PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6578,14 +6578,14 @@ module mpi
     subroutine MPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: displs(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6602,14 +6602,14 @@ module mpi
     subroutine PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: displs(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6625,7 +6625,7 @@ module mpi
   interface
     subroutine MPI_Isend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6642,7 +6642,7 @@ module mpi
   interface
     subroutine PMPI_Isend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6660,7 +6660,7 @@ module mpi
     subroutine MPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, &
           recvtag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
@@ -6668,7 +6668,7 @@ module mpi
       integer :: sendtype
       integer :: dest
       integer :: sendtag
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6686,7 +6686,7 @@ module mpi
     subroutine PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, &
           recvtag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
@@ -6694,7 +6694,7 @@ module mpi
       integer :: sendtype
       integer :: dest
       integer :: sendtag
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6711,7 +6711,7 @@ module mpi
   interface
     subroutine MPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6730,7 +6730,7 @@ module mpi
   interface
     subroutine PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6749,7 +6749,7 @@ module mpi
   interface
     subroutine MPI_Issend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6766,7 +6766,7 @@ module mpi
   interface
     subroutine PMPI_Issend(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -6940,13 +6940,13 @@ module mpi
     subroutine MPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -6963,13 +6963,13 @@ module mpi
     subroutine PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7030,13 +7030,13 @@ module mpi
     subroutine MPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7054,13 +7054,13 @@ module mpi
     subroutine PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, &
           comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7118,13 +7118,13 @@ module mpi
     subroutine MPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7141,13 +7141,13 @@ module mpi
     subroutine PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7210,14 +7210,14 @@ module mpi
     subroutine MPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
           recvtype, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7235,14 +7235,14 @@ module mpi
     subroutine PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, &
           recvtype, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: sdispls(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7309,14 +7309,14 @@ module mpi
           recvtypes, comm, info, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND) :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7335,14 +7335,14 @@ module mpi
           recvtypes, comm, info, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND) :: sdispls(*)
       integer :: sendtypes(*)
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -7651,7 +7651,7 @@ module mpi
   interface
     subroutine MPI_Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7670,7 +7670,7 @@ module mpi
   interface
     subroutine PMPI_Precv_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7713,7 +7713,7 @@ module mpi
   interface
     subroutine MPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7732,7 +7732,7 @@ module mpi
   interface
     subroutine PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7773,7 +7773,7 @@ module mpi
           target_datatype, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -7793,7 +7793,7 @@ module mpi
           target_datatype, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -7829,7 +7829,7 @@ module mpi
           target_datatype, op, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -7851,7 +7851,7 @@ module mpi
           target_datatype, op, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -7907,7 +7907,7 @@ module mpi
   interface
     subroutine MPI_Recv_init(buf, count, datatype, source, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7924,7 +7924,7 @@ module mpi
   interface
     subroutine PMPI_Recv_init(buf, count, datatype, source, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -7981,11 +7981,11 @@ module mpi
   interface
     subroutine MPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8003,11 +8003,11 @@ module mpi
   interface
     subroutine PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8137,11 +8137,11 @@ module mpi
   interface
     subroutine MPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8158,11 +8158,11 @@ module mpi
   interface
     subroutine PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8179,11 +8179,11 @@ module mpi
   interface
     subroutine MPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8200,11 +8200,11 @@ module mpi
   interface
     subroutine PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8415,7 +8415,7 @@ module mpi
           target_datatype, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -8436,7 +8436,7 @@ module mpi
           target_datatype, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -8457,13 +8457,13 @@ module mpi
           result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
       integer :: origin_count
       integer :: origin_datatype
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -8485,13 +8485,13 @@ module mpi
           result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
       integer :: origin_count
       integer :: origin_datatype
-      type(*), dimension(*) :: result_addr
+      type(*), dimension(*), target :: result_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: result_addr
 !DIR$ IGNORE_TKR result_addr
@@ -8513,7 +8513,7 @@ module mpi
           target_datatype, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -8534,7 +8534,7 @@ module mpi
           target_datatype, win, request, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: origin_addr
+      type(*), dimension(*), target :: origin_addr
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: origin_addr
 !DIR$ IGNORE_TKR origin_addr
@@ -8585,7 +8585,7 @@ module mpi
   interface
     subroutine MPI_Rsend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -8602,7 +8602,7 @@ module mpi
   interface
     subroutine PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -8657,11 +8657,11 @@ module mpi
   interface
     subroutine MPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8678,11 +8678,11 @@ module mpi
   interface
     subroutine PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8742,13 +8742,13 @@ module mpi
     subroutine MPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8766,13 +8766,13 @@ module mpi
     subroutine PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, &
           request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcount
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8834,14 +8834,14 @@ module mpi
     subroutine MPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &
           info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: displs(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8859,14 +8859,14 @@ module mpi
     subroutine PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, &
           info, request, ierror)
       implicit none
-      type(*), dimension(*) :: sendbuf
+      type(*), dimension(*), target :: sendbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: sendbuf
 !DIR$ IGNORE_TKR sendbuf
       integer :: sendcounts(*)
       integer :: displs(*)
       integer :: sendtype
-      type(*), dimension(*) :: recvbuf
+      type(*), dimension(*), target :: recvbuf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: recvbuf
 !DIR$ IGNORE_TKR recvbuf
@@ -8915,7 +8915,7 @@ module mpi
   interface
     subroutine MPI_Send_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -8932,7 +8932,7 @@ module mpi
   interface
     subroutine PMPI_Send_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -9044,7 +9044,7 @@ module mpi
     subroutine MPI_Session_attach_buffer(session, buffer, size, ierror)
       implicit none
       integer :: session
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -9057,7 +9057,7 @@ module mpi
     subroutine PMPI_Session_attach_buffer(session, buffer, size, ierror)
       implicit none
       integer :: session
-      type(*), dimension(*) :: buffer
+      type(*), dimension(*), target :: buffer
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buffer
 !DIR$ IGNORE_TKR buffer
@@ -9351,7 +9351,7 @@ module mpi
   interface
     subroutine MPI_Ssend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -9368,7 +9368,7 @@ module mpi
   interface
     subroutine PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request, ierror)
       implicit none
-      type(*), dimension(*) :: buf
+      type(*), dimension(*), target :: buf
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: buf
 !DIR$ IGNORE_TKR buf
@@ -10795,7 +10795,7 @@ module mpi
       import :: MPI_ADDRESS_KIND
       implicit none
       integer :: win
-      type(*), dimension(*) :: base
+      type(*), dimension(*), target :: base
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ IGNORE_TKR base
@@ -10809,7 +10809,7 @@ module mpi
       import :: MPI_ADDRESS_KIND
       implicit none
       integer :: win
-      type(*), dimension(*) :: base
+      type(*), dimension(*), target :: base
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ IGNORE_TKR base
@@ -10856,7 +10856,7 @@ module mpi
     subroutine MPI_Win_create(base, size, disp_unit, info, comm, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: base
+      type(*), dimension(*), target :: base
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ IGNORE_TKR base
@@ -10873,7 +10873,7 @@ module mpi
     subroutine PMPI_Win_create(base, size, disp_unit, info, comm, win, ierror)
       import :: MPI_ADDRESS_KIND
       implicit none
-      type(*), dimension(*) :: base
+      type(*), dimension(*), target :: base
 !GCC$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ ATTRIBUTES NO_ARG_CHECK :: base
 !DIR$ IGNORE_TKR base

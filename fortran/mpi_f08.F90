@@ -431,7 +431,7 @@ module mpi_f08
           target_count, target_datatype, op, win, ierror) bind(C, name="mpi_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -446,7 +446,7 @@ module mpi_f08
           target_count, target_datatype, op, win, ierror) bind(C, name="mpi_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -464,7 +464,7 @@ module mpi_f08
           target_count, target_datatype, op, win, ierror) bind(C, name="pmpi_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -479,7 +479,7 @@ module mpi_f08
           target_count, target_datatype, op, win, ierror) bind(C, name="pmpi_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -607,10 +607,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_allgather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -622,10 +622,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_allgather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -640,10 +640,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_allgather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -655,10 +655,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_allgather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -735,10 +735,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_allgatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -751,10 +751,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_allgatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -770,10 +770,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_allgatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -786,10 +786,10 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="pmpi_allgatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -881,8 +881,8 @@ module mpi_f08
           name="mpi_allreduce_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -895,8 +895,8 @@ module mpi_f08
           name="mpi_allreduce_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -912,8 +912,8 @@ module mpi_f08
           name="pmpi_allreduce_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -926,8 +926,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_allreduce_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -1001,10 +1001,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_alltoall_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -1016,10 +1016,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_alltoall_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -1034,10 +1034,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_alltoall_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -1049,10 +1049,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_alltoall_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -1133,11 +1133,11 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="mpi_alltoallv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -1150,11 +1150,11 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="mpi_alltoallv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -1170,11 +1170,11 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="pmpi_alltoallv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -1187,11 +1187,11 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="pmpi_alltoallv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -1273,11 +1273,11 @@ module mpi_f08
           recvtypes, comm, info, request, ierror) bind(C, name="mpi_alltoallw_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -1290,11 +1290,11 @@ module mpi_f08
           recvtypes, comm, info, request, ierror) bind(C, name="mpi_alltoallw_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -1310,11 +1310,11 @@ module mpi_f08
           recvtypes, comm, info, request, ierror) bind(C, name="pmpi_alltoallw_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -1327,11 +1327,11 @@ module mpi_f08
           recvtypes, comm, info, request, ierror) bind(C, name="pmpi_alltoallw_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -1433,7 +1433,7 @@ module mpi_f08
           name="mpi_bcast_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -1446,7 +1446,7 @@ module mpi_f08
           name="mpi_bcast_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -1462,7 +1462,7 @@ module mpi_f08
           name="pmpi_bcast_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -1475,7 +1475,7 @@ module mpi_f08
           name="pmpi_bcast_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -1541,7 +1541,7 @@ module mpi_f08
           name="mpi_bsend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -1554,7 +1554,7 @@ module mpi_f08
           name="mpi_bsend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -1570,7 +1570,7 @@ module mpi_f08
           name="pmpi_bsend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -1583,7 +1583,7 @@ module mpi_f08
           name="pmpi_bsend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -1597,14 +1597,14 @@ module mpi_f08
   interface MPI_Buffer_attach
     subroutine MPI_Buffer_attach_f08ts(buffer, size, ierror) bind(C, name="mpi_buffer_attach_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(*), dimension(..), intent(in), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
     subroutine MPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(C, name="mpi_buffer_attach_c_f08ts_")
       import :: MPI_COUNT_KIND
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(*), dimension(..), intent(in), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1613,14 +1613,14 @@ module mpi_f08
   interface PMPI_Buffer_attach
     subroutine PMPI_Buffer_attach_f08ts(buffer, size, ierror) bind(C, name="pmpi_buffer_attach_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(*), dimension(..), intent(in), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
     subroutine PMPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(C, name="pmpi_buffer_attach_c_f08ts_")
       import :: MPI_COUNT_KIND
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buffer
+      type(*), dimension(..), intent(in), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1951,7 +1951,7 @@ module mpi_f08
       import :: MPI_Comm
       implicit none
       type(MPI_Comm), intent(in) :: comm
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1960,7 +1960,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Comm
       implicit none
       type(MPI_Comm), intent(in) :: comm
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1971,7 +1971,7 @@ module mpi_f08
       import :: MPI_Comm
       implicit none
       type(MPI_Comm), intent(in) :: comm
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1980,7 +1980,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Comm
       implicit none
       type(MPI_Comm), intent(in) :: comm
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -2855,9 +2855,9 @@ module mpi_f08
           win, ierror) bind(C, name="mpi_compare_and_swap_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
-      type(*), dimension(..), intent(in), asynchronous :: compare_addr
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: compare_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: target_rank
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: target_disp
@@ -2871,9 +2871,9 @@ module mpi_f08
           target_disp, win, ierror) bind(C, name="pmpi_compare_and_swap_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
-      type(*), dimension(..), intent(in), asynchronous :: compare_addr
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: compare_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: target_rank
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: target_disp
@@ -3145,8 +3145,8 @@ module mpi_f08
           name="mpi_exscan_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -3159,8 +3159,8 @@ module mpi_f08
           name="mpi_exscan_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -3176,8 +3176,8 @@ module mpi_f08
           name="pmpi_exscan_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -3190,8 +3190,8 @@ module mpi_f08
           name="pmpi_exscan_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -3207,8 +3207,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_fetch_and_op_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: target_rank
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: target_disp
@@ -3223,8 +3223,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_fetch_and_op_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: target_rank
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: target_disp
@@ -3547,7 +3547,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3557,7 +3557,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3570,7 +3570,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3581,7 +3581,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3595,7 +3595,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3606,7 +3606,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3620,7 +3620,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3631,7 +3631,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3646,7 +3646,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3658,7 +3658,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3673,7 +3673,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3685,7 +3685,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3700,7 +3700,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3712,7 +3712,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3727,7 +3727,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3739,7 +3739,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3753,7 +3753,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3764,7 +3764,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3778,7 +3778,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3789,7 +3789,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3802,7 +3802,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3813,7 +3813,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3826,7 +3826,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3837,7 +3837,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3851,7 +3851,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3862,7 +3862,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3876,7 +3876,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3887,7 +3887,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3902,7 +3902,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3914,7 +3914,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3929,7 +3929,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3941,7 +3941,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3956,7 +3956,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3968,7 +3968,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3983,7 +3983,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -3995,7 +3995,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -4009,7 +4009,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -4020,7 +4020,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -4034,7 +4034,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -4045,7 +4045,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File, MPI_Request
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Request), intent(out) :: request
@@ -4201,7 +4201,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4211,7 +4211,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4224,7 +4224,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4234,7 +4234,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4246,7 +4246,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4257,7 +4257,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4378,7 +4378,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4389,7 +4389,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4403,7 +4403,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4414,7 +4414,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4426,7 +4426,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4437,7 +4437,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4499,7 +4499,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4509,7 +4509,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4522,7 +4522,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4532,7 +4532,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4544,7 +4544,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4556,7 +4556,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4885,7 +4885,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4895,7 +4895,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4908,7 +4908,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4918,7 +4918,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -4930,7 +4930,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -4941,7 +4941,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5062,7 +5062,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5073,7 +5073,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5087,7 +5087,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5098,7 +5098,7 @@ module mpi_f08
       implicit none
       type(MPI_File), intent(in) :: fh
       integer(kind=MPI_OFFSET_KIND), intent(in) :: offset
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5110,7 +5110,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5122,7 +5122,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5184,7 +5184,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5194,7 +5194,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5207,7 +5207,7 @@ module mpi_f08
       import :: MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5217,7 +5217,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_File
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, optional, intent(out) :: ierror
@@ -5230,7 +5230,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5242,7 +5242,7 @@ module mpi_f08
       import :: MPI_File, MPI_Status
       implicit none
       type(MPI_File), intent(in) :: fh
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       type(MPI_Status), intent(out) :: status
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5411,10 +5411,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_gather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -5427,10 +5427,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_gather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -5446,10 +5446,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_gather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -5462,10 +5462,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_gather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -5547,10 +5547,10 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="mpi_gatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -5564,10 +5564,10 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="mpi_gatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -5584,10 +5584,10 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="pmpi_gatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -5601,10 +5601,10 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="pmpi_gatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -5621,7 +5621,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="mpi_get_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -5635,7 +5635,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="mpi_get_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -5652,7 +5652,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="pmpi_get_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -5666,7 +5666,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="pmpi_get_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -5684,10 +5684,10 @@ module mpi_f08
           name="mpi_get_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer, intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -5703,10 +5703,10 @@ module mpi_f08
           name="mpi_get_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -5725,10 +5725,10 @@ module mpi_f08
           name="pmpi_get_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer, intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -5744,10 +5744,10 @@ module mpi_f08
           name="pmpi_get_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -6439,10 +6439,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_iallgather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6453,10 +6453,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_iallgather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6470,10 +6470,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_iallgather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6484,10 +6484,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_iallgather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6501,10 +6501,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_iallgatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6516,10 +6516,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_iallgatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6534,10 +6534,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_iallgatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6549,10 +6549,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_iallgatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6567,8 +6567,8 @@ module mpi_f08
           name="mpi_iallreduce_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6580,8 +6580,8 @@ module mpi_f08
           name="mpi_iallreduce_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6596,8 +6596,8 @@ module mpi_f08
           name="pmpi_iallreduce_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6609,8 +6609,8 @@ module mpi_f08
           name="pmpi_iallreduce_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6625,10 +6625,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_ialltoall_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6639,10 +6639,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_ialltoall_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6656,10 +6656,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_ialltoall_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6670,10 +6670,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_ialltoall_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -6687,11 +6687,11 @@ module mpi_f08
           comm, request, ierror) bind(C, name="mpi_ialltoallv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6703,11 +6703,11 @@ module mpi_f08
           comm, request, ierror) bind(C, name="mpi_ialltoallv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6722,11 +6722,11 @@ module mpi_f08
           comm, request, ierror) bind(C, name="pmpi_ialltoallv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6738,11 +6738,11 @@ module mpi_f08
           recvtype, comm, request, ierror) bind(C, name="pmpi_ialltoallv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -6757,11 +6757,11 @@ module mpi_f08
           comm, request, ierror) bind(C, name="mpi_ialltoallw_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -6773,11 +6773,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="mpi_ialltoallw_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -6792,11 +6792,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="pmpi_ialltoallw_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -6808,11 +6808,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="pmpi_ialltoallw_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -6846,7 +6846,7 @@ module mpi_f08
     subroutine MPI_Ibcast_f08ts(buffer, count, datatype, root, comm, request, ierror) bind(C, name="mpi_ibcast_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -6858,7 +6858,7 @@ module mpi_f08
           name="mpi_ibcast_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -6873,7 +6873,7 @@ module mpi_f08
           name="pmpi_ibcast_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -6885,7 +6885,7 @@ module mpi_f08
           name="pmpi_ibcast_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: root
@@ -6900,7 +6900,7 @@ module mpi_f08
           name="mpi_ibsend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -6913,7 +6913,7 @@ module mpi_f08
           name="mpi_ibsend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -6929,7 +6929,7 @@ module mpi_f08
           name="pmpi_ibsend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -6942,7 +6942,7 @@ module mpi_f08
           name="pmpi_ibsend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -6958,8 +6958,8 @@ module mpi_f08
           name="mpi_iexscan_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6971,8 +6971,8 @@ module mpi_f08
           name="mpi_iexscan_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -6987,8 +6987,8 @@ module mpi_f08
           name="pmpi_iexscan_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -7000,8 +7000,8 @@ module mpi_f08
           name="pmpi_iexscan_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -7016,10 +7016,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_igather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -7031,10 +7031,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_igather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -7049,10 +7049,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_igather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -7064,10 +7064,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_igather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -7082,10 +7082,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_igatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7098,10 +7098,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_igatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7117,10 +7117,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_igatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7133,10 +7133,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_igatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7179,7 +7179,7 @@ module mpi_f08
     subroutine MPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror) bind(C, name="mpi_imrecv_f08ts_")
       import :: MPI_Datatype, MPI_Message, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Message), intent(inout) :: message
@@ -7189,7 +7189,7 @@ module mpi_f08
     subroutine MPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror) bind(C, name="mpi_imrecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_Message, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Message), intent(inout) :: message
@@ -7202,7 +7202,7 @@ module mpi_f08
     subroutine PMPI_Imrecv_f08ts(buf, count, datatype, message, request, ierror) bind(C, name="pmpi_imrecv_f08ts_")
       import :: MPI_Datatype, MPI_Message, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Message), intent(inout) :: message
@@ -7212,7 +7212,7 @@ module mpi_f08
     subroutine PMPI_Imrecv_c_f08ts(buf, count, datatype, message, request, ierror) bind(C, name="pmpi_imrecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Datatype, MPI_Message, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Message), intent(inout) :: message
@@ -7226,10 +7226,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_ineighbor_allgather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7240,10 +7240,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_ineighbor_allgather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7257,10 +7257,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_ineighbor_allgather_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7271,10 +7271,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_ineighbor_allgather_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7288,10 +7288,10 @@ module mpi_f08
           comm, request, ierror) bind(C, name="mpi_ineighbor_allgatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7303,10 +7303,10 @@ module mpi_f08
           comm, request, ierror) bind(C, name="mpi_ineighbor_allgatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7321,10 +7321,10 @@ module mpi_f08
           comm, request, ierror) bind(C, name="pmpi_ineighbor_allgatherv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7336,10 +7336,10 @@ module mpi_f08
           comm, request, ierror) bind(C, name="pmpi_ineighbor_allgatherv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7354,10 +7354,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_ineighbor_alltoall_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7368,10 +7368,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_ineighbor_alltoall_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7385,10 +7385,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_ineighbor_alltoall_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7399,10 +7399,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_ineighbor_alltoall_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -7416,11 +7416,11 @@ module mpi_f08
           recvtype, comm, request, ierror) bind(C, name="mpi_ineighbor_alltoallv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7432,11 +7432,11 @@ module mpi_f08
           recvtype, comm, request, ierror) bind(C, name="mpi_ineighbor_alltoallv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7451,11 +7451,11 @@ module mpi_f08
           recvtype, comm, request, ierror) bind(C, name="pmpi_ineighbor_alltoallv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7467,11 +7467,11 @@ module mpi_f08
           recvtype, comm, request, ierror) bind(C, name="pmpi_ineighbor_alltoallv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -7486,11 +7486,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="mpi_ineighbor_alltoallw_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -7502,11 +7502,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="mpi_ineighbor_alltoallw_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -7521,11 +7521,11 @@ module mpi_f08
           recvtypes, comm, request, ierror) bind(C, name="pmpi_ineighbor_alltoallw_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -7537,11 +7537,11 @@ module mpi_f08
           rdispls, recvtypes, comm, request, ierror) bind(C, name="pmpi_ineighbor_alltoallw_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -7948,7 +7948,7 @@ module mpi_f08
           name="mpi_irecv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -7961,7 +7961,7 @@ module mpi_f08
           name="mpi_irecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -7977,7 +7977,7 @@ module mpi_f08
           name="pmpi_irecv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -7990,7 +7990,7 @@ module mpi_f08
           name="pmpi_irecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -8006,8 +8006,8 @@ module mpi_f08
           name="mpi_ireduce_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8020,8 +8020,8 @@ module mpi_f08
           name="mpi_ireduce_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8037,8 +8037,8 @@ module mpi_f08
           name="pmpi_ireduce_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8051,8 +8051,8 @@ module mpi_f08
           name="pmpi_ireduce_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8068,8 +8068,8 @@ module mpi_f08
           name="mpi_ireduce_scatter_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8081,8 +8081,8 @@ module mpi_f08
           name="mpi_ireduce_scatter_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8097,8 +8097,8 @@ module mpi_f08
           name="pmpi_ireduce_scatter_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8110,8 +8110,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_ireduce_scatter_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8126,8 +8126,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_ireduce_scatter_block_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8139,8 +8139,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_ireduce_scatter_block_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8155,8 +8155,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_ireduce_scatter_block_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8168,8 +8168,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_ireduce_scatter_block_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8184,7 +8184,7 @@ module mpi_f08
           name="mpi_irsend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8197,7 +8197,7 @@ module mpi_f08
           name="mpi_irsend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8213,7 +8213,7 @@ module mpi_f08
           name="pmpi_irsend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8226,7 +8226,7 @@ module mpi_f08
           name="pmpi_irsend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8258,8 +8258,8 @@ module mpi_f08
           name="mpi_iscan_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8271,8 +8271,8 @@ module mpi_f08
           name="mpi_iscan_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8287,8 +8287,8 @@ module mpi_f08
           name="pmpi_iscan_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8300,8 +8300,8 @@ module mpi_f08
           name="pmpi_iscan_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -8316,10 +8316,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_iscatter_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8331,10 +8331,10 @@ module mpi_f08
           ierror) bind(C, name="mpi_iscatter_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8349,10 +8349,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_iscatter_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8364,10 +8364,10 @@ module mpi_f08
           ierror) bind(C, name="pmpi_iscatter_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8382,11 +8382,11 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_iscatterv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8398,11 +8398,11 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_iscatterv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8417,11 +8417,11 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_iscatterv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8433,11 +8433,11 @@ module mpi_f08
           comm, request, ierror) bind(C, name="pmpi_iscatterv_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -8451,7 +8451,7 @@ module mpi_f08
     subroutine MPI_Isend_f08ts(buf, count, datatype, dest, tag, comm, request, ierror) bind(C, name="mpi_isend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8464,7 +8464,7 @@ module mpi_f08
           name="mpi_isend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8480,7 +8480,7 @@ module mpi_f08
           name="pmpi_isend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8493,7 +8493,7 @@ module mpi_f08
           name="pmpi_isend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8509,12 +8509,12 @@ module mpi_f08
           recvtag, comm, request, ierror) bind(C, name="mpi_isendrecv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
       integer, intent(in) :: dest
       integer, intent(in) :: sendtag
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: source
@@ -8527,12 +8527,12 @@ module mpi_f08
           source, recvtag, comm, request, ierror) bind(C, name="mpi_isendrecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
       integer, intent(in) :: dest
       integer, intent(in) :: sendtag
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: source
@@ -8548,12 +8548,12 @@ module mpi_f08
           source, recvtag, comm, request, ierror) bind(C, name="pmpi_isendrecv_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
       integer, intent(in) :: dest
       integer, intent(in) :: sendtag
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: source
@@ -8566,12 +8566,12 @@ module mpi_f08
           source, recvtag, comm, request, ierror) bind(C, name="pmpi_isendrecv_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
       integer, intent(in) :: dest
       integer, intent(in) :: sendtag
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: source
@@ -8587,7 +8587,7 @@ module mpi_f08
           ierror) bind(C, name="mpi_isendrecv_replace_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8602,7 +8602,7 @@ module mpi_f08
           ierror) bind(C, name="mpi_isendrecv_replace_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8620,7 +8620,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_isendrecv_replace_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8635,7 +8635,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_isendrecv_replace_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8653,7 +8653,7 @@ module mpi_f08
           name="mpi_issend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8666,7 +8666,7 @@ module mpi_f08
           name="mpi_issend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8682,7 +8682,7 @@ module mpi_f08
           name="pmpi_issend_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8695,7 +8695,7 @@ module mpi_f08
           name="pmpi_issend_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -8863,10 +8863,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_neighbor_allgather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -8878,10 +8878,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_neighbor_allgather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -8896,10 +8896,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_neighbor_allgather_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -8911,10 +8911,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_neighbor_allgather_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -8991,10 +8991,10 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="mpi_neighbor_allgatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9007,10 +9007,10 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="mpi_neighbor_allgatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9026,10 +9026,10 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="pmpi_neighbor_allgatherv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9042,10 +9042,10 @@ module mpi_f08
           recvtype, comm, info, request, ierror) bind(C, name="pmpi_neighbor_allgatherv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9119,10 +9119,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_neighbor_alltoall_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -9134,10 +9134,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="mpi_neighbor_alltoall_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -9152,10 +9152,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_neighbor_alltoall_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -9167,10 +9167,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_neighbor_alltoall_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       type(MPI_Comm), intent(in) :: comm
@@ -9251,11 +9251,11 @@ module mpi_f08
           rdispls, recvtype, comm, info, request, ierror) bind(C, name="mpi_neighbor_alltoallv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9268,11 +9268,11 @@ module mpi_f08
           rdispls, recvtype, comm, info, request, ierror) bind(C, name="mpi_neighbor_alltoallv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9288,11 +9288,11 @@ module mpi_f08
           rdispls, recvtype, comm, info, request, ierror) bind(C, name="pmpi_neighbor_alltoallv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer, intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9305,11 +9305,11 @@ module mpi_f08
           rdispls, recvtype, comm, info, request, ierror) bind(C, name="pmpi_neighbor_alltoallv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtype
@@ -9391,11 +9391,11 @@ module mpi_f08
           rdispls, recvtypes, comm, info, request, ierror) bind(C, name="mpi_neighbor_alltoallw_init_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -9408,11 +9408,11 @@ module mpi_f08
           rdispls, recvtypes, comm, info, request, ierror) bind(C, name="mpi_neighbor_alltoallw_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -9428,11 +9428,11 @@ module mpi_f08
           rdispls, recvtypes, comm, info, request, ierror) bind(C, name="pmpi_neighbor_alltoallw_init_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -9445,11 +9445,11 @@ module mpi_f08
           rdispls, recvtypes, comm, info, request, ierror) bind(C, name="pmpi_neighbor_alltoallw_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: sdispls(*)
       type(MPI_Datatype), intent(in) :: sendtypes(*)
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: rdispls(*)
       type(MPI_Datatype), intent(in) :: recvtypes(*)
@@ -9867,7 +9867,7 @@ module mpi_f08
           name="mpi_precv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9882,7 +9882,7 @@ module mpi_f08
           ierror) bind(C, name="mpi_precv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9900,7 +9900,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_precv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9915,7 +9915,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_precv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9957,7 +9957,7 @@ module mpi_f08
           name="mpi_psend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9972,7 +9972,7 @@ module mpi_f08
           ierror) bind(C, name="mpi_psend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9990,7 +9990,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_psend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -10005,7 +10005,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_psend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -10045,7 +10045,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="mpi_put_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10059,7 +10059,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="mpi_put_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10076,7 +10076,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="pmpi_put_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10090,7 +10090,7 @@ module mpi_f08
           target_datatype, win, ierror) bind(C, name="pmpi_put_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10123,7 +10123,7 @@ module mpi_f08
           target_count, target_datatype, op, win, request, ierror) bind(C, name="mpi_raccumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10139,7 +10139,7 @@ module mpi_f08
           target_count, target_datatype, op, win, request, ierror) bind(C, name="mpi_raccumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10158,7 +10158,7 @@ module mpi_f08
           target_count, target_datatype, op, win, request, ierror) bind(C, name="pmpi_raccumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10174,7 +10174,7 @@ module mpi_f08
           target_count, target_datatype, op, win, request, ierror) bind(C, name="pmpi_raccumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10249,7 +10249,7 @@ module mpi_f08
           name="mpi_recv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -10262,7 +10262,7 @@ module mpi_f08
           name="mpi_recv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -10278,7 +10278,7 @@ module mpi_f08
           name="pmpi_recv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -10291,7 +10291,7 @@ module mpi_f08
           name="pmpi_recv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), asynchronous :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: source
@@ -10365,8 +10365,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10380,8 +10380,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10398,8 +10398,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10413,8 +10413,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10589,8 +10589,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_scatter_block_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10603,8 +10603,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_scatter_block_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10620,8 +10620,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_scatter_block_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10634,8 +10634,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_scatter_block_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10651,8 +10651,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_scatter_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10665,8 +10665,8 @@ module mpi_f08
           ierror) bind(C, name="mpi_reduce_scatter_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10682,8 +10682,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_scatter_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10696,8 +10696,8 @@ module mpi_f08
           ierror) bind(C, name="pmpi_reduce_scatter_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcounts(*)
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -10935,7 +10935,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="mpi_rget_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10950,7 +10950,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="mpi_rget_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10968,7 +10968,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="pmpi_rget_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -10983,7 +10983,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="pmpi_rget_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), asynchronous :: origin_addr
+      type(*), dimension(..), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -11002,10 +11002,10 @@ module mpi_f08
           name="mpi_rget_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer, intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -11022,10 +11022,10 @@ module mpi_f08
           name="mpi_rget_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -11045,10 +11045,10 @@ module mpi_f08
           name="pmpi_rget_accumulate_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer, intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -11065,10 +11065,10 @@ module mpi_f08
           name="pmpi_rget_accumulate_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Op, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
-      type(*), dimension(..), asynchronous :: result_addr
+      type(*), dimension(..), asynchronous, target :: result_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: result_count
       type(MPI_Datatype), intent(in) :: result_datatype
       integer, intent(in) :: target_rank
@@ -11087,7 +11087,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="mpi_rput_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -11102,7 +11102,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="mpi_rput_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -11120,7 +11120,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="pmpi_rput_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer, intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -11135,7 +11135,7 @@ module mpi_f08
           target_datatype, win, request, ierror) bind(C, name="pmpi_rput_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Datatype, MPI_Request, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: origin_addr
+      type(*), dimension(..), intent(in), asynchronous, target :: origin_addr
       integer(kind=MPI_COUNT_KIND), intent(in) :: origin_count
       type(MPI_Datatype), intent(in) :: origin_datatype
       integer, intent(in) :: target_rank
@@ -11203,7 +11203,7 @@ module mpi_f08
           name="mpi_rsend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11216,7 +11216,7 @@ module mpi_f08
           name="mpi_rsend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11232,7 +11232,7 @@ module mpi_f08
           name="pmpi_rsend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11245,7 +11245,7 @@ module mpi_f08
           name="pmpi_rsend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11311,8 +11311,8 @@ module mpi_f08
           name="mpi_scan_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -11325,8 +11325,8 @@ module mpi_f08
           name="mpi_scan_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -11342,8 +11342,8 @@ module mpi_f08
           name="pmpi_scan_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -11356,8 +11356,8 @@ module mpi_f08
           name="pmpi_scan_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Op, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       type(MPI_Op), intent(in) :: op
@@ -11435,10 +11435,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_scatter_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11451,10 +11451,10 @@ module mpi_f08
           request, ierror) bind(C, name="mpi_scatter_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11470,10 +11470,10 @@ module mpi_f08
           request, ierror) bind(C, name="pmpi_scatter_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11486,10 +11486,10 @@ module mpi_f08
           info, request, ierror) bind(C, name="pmpi_scatter_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcount
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11571,11 +11571,11 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="mpi_scatterv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11588,11 +11588,11 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="mpi_scatterv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11608,11 +11608,11 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="pmpi_scatterv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer, intent(in) :: sendcounts(*)
       integer, intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer, intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11625,11 +11625,11 @@ module mpi_f08
           comm, info, request, ierror) bind(C, name="pmpi_scatterv_init_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: sendbuf
+      type(*), dimension(..), intent(in), asynchronous, target :: sendbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: sendcounts(*)
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: displs(*)
       type(MPI_Datatype), intent(in) :: sendtype
-      type(*), dimension(..), asynchronous :: recvbuf
+      type(*), dimension(..), asynchronous, target :: recvbuf
       integer(kind=MPI_COUNT_KIND), intent(in) :: recvcount
       type(MPI_Datatype), intent(in) :: recvtype
       integer, intent(in) :: root
@@ -11695,7 +11695,7 @@ module mpi_f08
           name="mpi_send_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11708,7 +11708,7 @@ module mpi_f08
           name="mpi_send_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11724,7 +11724,7 @@ module mpi_f08
           name="pmpi_send_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11737,7 +11737,7 @@ module mpi_f08
           name="pmpi_send_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -11898,7 +11898,7 @@ module mpi_f08
       import :: MPI_Session
       implicit none
       type(MPI_Session), intent(in) :: session
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -11907,7 +11907,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Session
       implicit none
       type(MPI_Session), intent(in) :: session
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -11919,7 +11919,7 @@ module mpi_f08
       import :: MPI_Session
       implicit none
       type(MPI_Session), intent(in) :: session
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -11928,7 +11928,7 @@ module mpi_f08
       import :: MPI_COUNT_KIND, MPI_Session
       implicit none
       type(MPI_Session), intent(in) :: session
-      type(*), dimension(..), asynchronous :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -12275,7 +12275,7 @@ module mpi_f08
           name="mpi_ssend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -12288,7 +12288,7 @@ module mpi_f08
           name="mpi_ssend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -12304,7 +12304,7 @@ module mpi_f08
           name="pmpi_ssend_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -12317,7 +12317,7 @@ module mpi_f08
           name="pmpi_ssend_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: buf
+      type(*), dimension(..), intent(in), asynchronous, target :: buf
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
       integer, intent(in) :: dest
@@ -14128,7 +14128,7 @@ module mpi_f08
       import :: MPI_ADDRESS_KIND, MPI_Win
       implicit none
       type(MPI_Win), intent(in) :: win
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -14139,7 +14139,7 @@ module mpi_f08
       import :: MPI_ADDRESS_KIND, MPI_Win
       implicit none
       type(MPI_Win), intent(in) :: win
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -14188,7 +14188,7 @@ module mpi_f08
           name="mpi_win_create_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14200,7 +14200,7 @@ module mpi_f08
           name="mpi_win_create_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14215,7 +14215,7 @@ module mpi_f08
           name="pmpi_win_create_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14227,7 +14227,7 @@ module mpi_f08
           name="pmpi_win_create_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous :: base
+      type(*), dimension(..), intent(in), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info

@@ -3,7 +3,7 @@ module callbacks
   use mpi_f08
   use, intrinsic :: iso_c_binding
   implicit none
-  integer :: deleted = 0, freed = 0, raised = 0, count_of_large = 0
+  integer :: deleted = 0, freed = 0, raised = 0, count_of_large = 0, converted = 0
   type(MPI_Comm) :: raised_on
 contains
   subroutine product(invec, inoutvec, len, datatype)
@@ -65,6 +65,43 @@ contains
     status%MPI_SOURCE = 0
   end subroutine
 
+  subroutine read_negative(userbuf, datatype, count, filebuf, position, extra_state, ierror)
+    type(c_ptr), value :: userbuf, filebuf
+    type(MPI_Datatype) :: datatype
+    integer :: count, ierror
+    integer(kind=MPI_OFFSET_KIND) :: position
+    integer(kind=MPI_ADDRESS_KIND) :: extra_state
+    integer, pointer :: user(:), file(:)
+    call c_f_pointer(userbuf, user, [int(position) + count])
+    call c_f_pointer(filebuf, file, [count])
+    user(position + 1:position + count) = -file
+    converted = converted + int(extra_state) / 2
+    ierror = merge(MPI_SUCCESS, MPI_ERR_TYPE, datatype == MPI_INTEGER)
+  end subroutine
+
+  subroutine write_negative(userbuf, datatype, count, filebuf, position, extra_state, ierror)
+    type(c_ptr), value :: userbuf, filebuf
+    type(MPI_Datatype) :: datatype
+    integer :: count, ierror
+    integer(kind=MPI_OFFSET_KIND) :: position
+    integer(kind=MPI_ADDRESS_KIND) :: extra_state
+    integer, pointer :: user(:), file(:)
+    call c_f_pointer(userbuf, user, [int(position) + count])
+    call c_f_pointer(filebuf, file, [count])
+    file = -user(position + 1:position + count)
+    converted = converted + int(extra_state)
+    ierror = merge(MPI_SUCCESS, MPI_ERR_TYPE, datatype == MPI_INTEGER)
+  end subroutine
+
+  subroutine extent_of_integer(datatype, extent, extra_state, ierror)
+    type(MPI_Datatype) :: datatype
+    integer(kind=MPI_ADDRESS_KIND) :: extent, extra_state
+    integer :: ierror, size
+    call MPI_Type_size(datatype, size)
+    extent = size
+    ierror = merge(MPI_SUCCESS, MPI_ERR_TYPE, extra_state == 44)
+  end subroutine
+
   subroutine free_it(extra_state, ierror)
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
     integer :: ierror
@@ -103,6 +140,8 @@ program fortran_f08
   call sizes
   call kinds
   call sessions
+  call representation
+  call contents
   call MPI_Barrier(MPI_COMM_WORLD)
   if (rank == 0) print '(a)', 'fortran_f08: ok'
   call MPI_Finalize()
@@ -405,6 +444,47 @@ contains
     call MPI_Type_match_size(MPI_TYPECLASS_REAL, 4, type)
     call MPI_Type_size(type, size)
     call equal(size, 4, 'MPI_Type_match_size')
+  end subroutine
+
+  ! A data representation of the program: in the file each integer is negative.
+  subroutine representation
+    use callbacks
+    type(MPI_File) :: file
+    integer :: values(3), got(3)
+    integer(kind=MPI_ADDRESS_KIND) :: extent
+    character(len=20) :: name
+    call MPI_Register_datarep('negative', read_negative, write_negative, extent_of_integer, 44_MPI_ADDRESS_KIND)
+    write (name, '(a, i0)') 'negative.', rank
+    call MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, file)
+    call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'negative', MPI_INFO_NULL)
+    call MPI_File_get_type_extent(file, MPI_INTEGER, extent)
+    call check(extent == 4, 'MPI_File_get_type_extent')
+    values = [1, 20, 300]
+    call MPI_File_write_at(file, 0_MPI_OFFSET_KIND, values, 3, MPI_INTEGER, MPI_STATUS_IGNORE)
+    call MPI_File_read_at(file, 0_MPI_OFFSET_KIND, got, 3, MPI_INTEGER, MPI_STATUS_IGNORE)
+    call check(all(got == values), 'what the functions of the program made of it')
+    call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL)
+    call MPI_File_read_at(file, 0_MPI_OFFSET_KIND, got, 3, MPI_INTEGER, MPI_STATUS_IGNORE)
+    call check(all(got == -values), 'what is in the file')
+    call check(converted == 66, 'its extra state')
+    call MPI_File_close(file)
+  end subroutine
+
+  subroutine contents
+    type(MPI_Datatype) :: mixed, types(2), parts(3)
+    integer :: numbers(4), integers, addresses, datatypes, combiner
+    integer(kind=MPI_ADDRESS_KIND) :: places(2), found(2)
+    types = [MPI_REAL, MPI_CHARACTER]
+    places = [integer(kind=MPI_ADDRESS_KIND) :: 0, 16]
+    call MPI_Type_create_struct(2, [3, 5], places, types, mixed)
+    call MPI_Type_get_envelope(mixed, integers, addresses, datatypes, combiner)
+    call check(combiner == MPI_COMBINER_STRUCT .and. datatypes == 2, 'MPI_Type_get_envelope of a structure')
+    parts = MPI_DATATYPE_NULL
+    numbers = -1
+    call MPI_Type_get_contents(mixed, 4, 2, 3, numbers, found, parts)
+    call check(all(numbers(1:3) == [2, 3, 5]) .and. all(found == places), 'MPI_Type_get_contents')
+    call check(parts(1) == MPI_REAL .and. parts(2) == MPI_CHARACTER .and. parts(3) == MPI_DATATYPE_NULL, 'its datatypes')
+    call MPI_Type_free(mixed)
   end subroutine
 
   subroutine sessions

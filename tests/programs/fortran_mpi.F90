@@ -308,7 +308,7 @@ contains
 
   subroutine attributes
     use older_callbacks, only: copy_attribute, delete_attribute
-    integer :: keyval, code, copy, deleted
+    integer :: keyval, code, copy, deleted, old
     integer(kind=MPI_ADDRESS_KIND) :: value
     logical :: flag
     common /counted/ deleted
@@ -339,6 +339,17 @@ contains
     call check(flag .and. value == -7, 'MPI_COMM_DUP_FN')
     call MPI_Comm_free(copy, code)
     call MPI_Comm_free_keyval(keyval, code)
+    ! The deprecated form, whose attributes are default INTEGERs.
+    call MPI_Keyval_create(MPI_DUP_FN, MPI_NULL_DELETE_FN, keyval, 3, code)
+    call MPI_Attr_put(MPI_COMM_WORLD, keyval, -9, code)
+    call MPI_Comm_dup(MPI_COMM_WORLD, copy, code)
+    call MPI_Attr_get(copy, keyval, old, flag, code)
+    call check(flag .and. old == -9, 'MPI_Attr_get')
+    call MPI_Comm_free(copy, code)
+    call MPI_Attr_delete(MPI_COMM_WORLD, keyval, code)
+    call MPI_Attr_get(MPI_COMM_WORLD, keyval, old, flag, code)
+    call check(.not. flag, 'MPI_Attr_delete')
+    call MPI_Keyval_free(keyval, code)
     call MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, keyval, 0_MPI_ADDRESS_KIND, code)
     call MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, 8_MPI_ADDRESS_KIND, code)
     call MPI_Comm_dup(MPI_COMM_WORLD, copy, code)

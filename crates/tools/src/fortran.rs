@@ -37,9 +37,10 @@ impl Compiler {
     /// # Errors
     /// It cannot be run.
     pub fn ask(command: Vec<OsString>) -> Result<Compiler, String> {
-        let program = command.first().cloned().unwrap_or_default();
-        let output =
-            Command::new(&program).args(&command[1..]).arg("--version").stdin(Stdio::null()).output();
+        let Some((program, options)) = command.split_first() else {
+            return Err("the name of the Fortran compiler is empty; name one with PARNASS_FC=...".into());
+        };
+        let output = Command::new(program).args(options).arg("--version").stdin(Stdio::null()).output();
         let output = output.map_err(|error| {
             format!(
                 "the Fortran compiler {} cannot be run: {error}; install one (Debian: apt install gfortran), or name another with \
@@ -363,5 +364,48 @@ pub fn check_options(arguments: &[OsString]) -> Result<(), String> {
             option.display()
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(command: &str, version: &str) -> Compiler {
+        Compiler { command: words(OsStr::new(command)), version: version.to_owned() }
+    }
+
+    fn sources(hash: u64) -> Sources {
+        Sources { directory: "/s".into(), include: "/i".into(), hash }
+    }
+
+    #[test]
+    fn a_folder_is_for_one_compiler_one_version_and_one_set_of_sources() {
+        let name =
+            folder_name(&compiler("/x/gfortran", "GNU Fortran (Debian 12.2.0-14) 12.2.0"), &sources(1));
+        assert!(name.starts_with("gfortran-12.2.0-"), "{name}");
+        let others = [
+            folder_name(&compiler("/x/gfortran", "GNU Fortran (Debian 12.2.0-14) 12.3.0"), &sources(1)),
+            folder_name(&compiler("/x/gfortran", "GNU Fortran (Debian 12.2.0-14) 12.2.0"), &sources(2)),
+            folder_name(&compiler("/y/gfortran", "GNU Fortran (Debian 12.2.0-14) 12.2.0"), &sources(1)),
+            folder_name(&compiler("/x/gfortran -m32", "GNU Fortran (Debian 12.2.0-14) 12.2.0"), &sources(1)),
+        ];
+        assert!(others.iter().all(|other| *other != name), "{name}: {others:?}");
+        let strange = folder_name(&compiler("/x/my fort", "a b/c"), &sources(1));
+        assert!(!strange.contains([' ', '/']), "{strange}");
+    }
+
+    #[test]
+    fn options_that_change_integers_are_refused() {
+        let list = |text: &str| words(OsStr::new(text));
+        assert!(check_options(&list("-O2 -c a.f90")).is_ok());
+        let said = check_options(&list("-O2 -i8 -c a.f90")).unwrap_err();
+        assert!(said.contains("-i8") && said.contains("INTEGER(8)"), "{said}");
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_said() {
+        let said = Compiler::ask(words(OsStr::new("/no/such/compiler -x"))).unwrap_err();
+        assert!(said.contains("/no/such/compiler") && said.contains("PARNASS_FC"), "{said}");
     }
 }

@@ -394,7 +394,8 @@ fn import(text: &mut String, names: &BTreeSet<String>) {
     }
 }
 
-/// Which of the interfaces is written.
+/// Which of the interfaces is written. A buffer that is used after the call is a TARGET in both: without that gfortran takes it
+/// that nobody keeps the address of a variable, and holds its old value in a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Mpi,
@@ -475,10 +476,13 @@ fn declaration(
             // A buffer that is received into has no intent: what is not received stays.
             let intent =
                 if argument.direction == Direction::In && !argument.by_value { &attributes } else { "" };
-            let asynchronous = if is_nonblocking { ", asynchronous" } else { "" };
-            return format!("type(*), dimension(..){intent}{asynchronous} :: {name}");
+            let kept = if is_nonblocking { ", asynchronous, target" } else { "" };
+            return format!("type(*), dimension(..){intent}{kept} :: {name}");
         }
-        What::Choice(_) => return format!("type(*), dimension(*) :: {name}"),
+        What::Choice(_) => {
+            let kept = if is_nonblocking { ", target" } else { "" };
+            return format!("type(*), dimension(*){kept} :: {name}");
+        }
         What::Detached if !is_f08 => return format!("type(*), dimension(*) :: {name}"),
         What::Int | What::Index => "integer".to_owned(),
         What::Wide(c_type) => {
