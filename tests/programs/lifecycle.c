@@ -28,8 +28,14 @@ int main(int argc, char **argv)
     MPI_Get_library_version(text, &length);
     CHECK_EQUAL(length, strlen(text));
     MPI_Abi_get_version(&version, &subversion);
+#ifdef MPICH
+    // Compiled for MPICH's own ABI, which is not the standard's.
+    CHECK_EQUAL(version, -1);
+    CHECK_EQUAL(subversion, -1);
+#else
     CHECK_EQUAL(version, 1);
     CHECK_EQUAL(subversion, 0);
+#endif
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     CHECK(provided >= MPI_THREAD_SERIALIZED, "provided %d", provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);

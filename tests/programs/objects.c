@@ -141,6 +141,10 @@ static void errors(void)
     SUCCEEDS(MPI_Remove_error_class(class));
     CHECK(MPI_Error_class(code, &found_class) != MPI_SUCCESS, "a removed code is unknown");
     for (int standard = MPI_SUCCESS; standard <= MPI_ERR_ABI; standard++) {
+#ifdef MPICH
+        if (standard == 54) // a number that MPICH's ABI leaves out
+            continue;
+#endif
         MPI_Error_class(standard, &found_class);
         CHECK_EQUAL(found_class, standard);
         MPI_Error_string(standard, text, &length);

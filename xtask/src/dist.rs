@@ -17,6 +17,12 @@ const ALIASES: [(&str, &str); 5] = [
 ];
 /// What cargo calls the MPI library, and what programs ask the loader for.
 const LIBRARY: (&str, &str) = ("libmpi_abi.so", "libmpi_abi.so.1");
+/// The same for the library with MPICH's ABI. There is no `libmpi.so`: a program that is linked here with `-lmpi` would mix the
+/// header of one ABI with the library of the other.
+const MPICH_LIBRARY: (&str, &str) = ("libmpi_mpich.so", "libmpi.so.12");
+/// Other names by which programs in C ask for it: Debian's name for MPICH's library, and the Fortran library that Intel's `mpicc`
+/// names for every program.
+const MPICH_ALIASES: [&str; 2] = ["libmpich.so.12", "libmpifort.so.12"];
 
 /// For pkg-config, which knows where this file lies.
 const PACKAGE: &str = "\
@@ -45,6 +51,10 @@ pub fn run(root: &Path, prefix: &Path, profile: &str) -> anyhow::Result<()> {
     }
     install(&built.join(LIBRARY.0), &lib.join(LIBRARY.1))?;
     link(LIBRARY.1, &lib.join(LIBRARY.0))?;
+    install(&built.join(MPICH_LIBRARY.0), &lib.join(MPICH_LIBRARY.1))?;
+    for alias in MPICH_ALIASES {
+        link(MPICH_LIBRARY.1, &lib.join(alias))?;
+    }
     let fortran = prefix.join("share/parnass/fortran");
     for (from, to) in [("include", &include), ("fortran", &fortran)] {
         std::fs::create_dir_all(to)?;
@@ -65,7 +75,16 @@ fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.current_dir(root).args(["build", "--profile", profile]);
-    command.args(["-p", "parnass-abi", "-p", "parnass-launcher", "-p", "parnass-tools"]);
+    command.args([
+        "-p",
+        "parnass-abi",
+        "-p",
+        "parnass-abi-mpich",
+        "-p",
+        "parnass-launcher",
+        "-p",
+        "parnass-tools",
+    ]);
     if !command.status().context("cargo cannot be run")?.success() {
         bail!("the build has failed");
     }

@@ -61,6 +61,13 @@ impl Environment {
         Ok(())
     }
 
+    /// Installs mpi4py's wheel as the package index has it: built elsewhere, for MPICH's ABI and for Open MPI's.
+    pub fn install_mpi4py_wheel(&self) -> anyhow::Result<()> {
+        let wanted = format!("mpi4py=={MPI4PY}");
+        quiet(&mut self.pip(&["install", "--only-binary", "mpi4py", &wanted]))
+            .context("installing mpi4py's wheel")
+    }
+
     /// Fetches mpi4py's source distribution into `folder` and returns the unpacked tree, which holds its tests.
     pub fn mpi4py_sources(&self, folder: &Path) -> anyhow::Result<PathBuf> {
         let tree = folder.join(format!("mpi4py-{MPI4PY}"));

@@ -8,6 +8,7 @@ pub mod assemble;
 pub mod call;
 pub mod calls;
 pub mod errors;
+pub mod extensions;
 #[rustfmt::skip]
 pub mod generated;
 pub mod handles;

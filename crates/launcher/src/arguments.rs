@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::environment;
 use crate::hosts::{self, Host, Map, Order};
 
 /// A process is named by sixteen bits in match bits and context ids.
@@ -120,6 +121,7 @@ enum What {
     FanOut,
     Interface,
     Encrypt,
+    MpichAbi,
     Agent,
     Ignored,
     Help,
@@ -273,6 +275,12 @@ const OPTIONS: &[Opt] = &[
         values: &[],
         what: What::Encrypt,
         help: "encrypt and authenticate what hosts tell each other",
+    },
+    Opt {
+        names: &["mpich-abi"],
+        values: &[],
+        what: What::MpichAbi,
+        help: "load our libmpi.so.12 first, whatever the program's run path says",
     },
     Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
@@ -527,6 +535,10 @@ fn apply(
             job.tunables.push((name.to_owned(), value.to_owned()));
         }
         What::Encrypt => job.tunables.push(("encrypt".to_owned(), "on".to_owned())),
+        What::MpichAbi => {
+            environment::mpich_library().map_err(|error| format!("{option}: {error}"))?;
+            for_all.set.push((environment::MPICH_ABI_VARIABLE.into(), "on".into()));
+        }
         What::Hosts => {
             let text = value();
             let hosts = hosts::parse_list(&text.to_string_lossy());

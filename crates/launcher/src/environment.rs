@@ -16,6 +16,12 @@ const OWN: [&str; 4] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, LOCAL_RANK_V
 const ALWAYS: [&str; 3] = ["PATH", "HOME", "LD_LIBRARY_PATH"];
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+/// Set to anything but `off`, it lets every rank load our library with MPICH's ABI before its program's own libraries: the loader
+/// then takes it for every libmpi.so.12 that is asked for, wherever a run path would find another.
+pub const MPICH_ABI_VARIABLE: &str = "PARNASS_MPICH_ABI";
+const PRELOAD: &str = "LD_PRELOAD";
+const MPICH_LIBRARY: &str = "libmpi.so.12";
+
 /// What an agent's ranks have from the agent's own environment, since it belongs to its machine.
 const OF_MACHINE: [&str; 8] =
     ["HOME", "HOSTNAME", "LOGNAME", "SHELL", "SSH_AUTH_SOCK", "TMPDIR", "USER", "XDG_RUNTIME_DIR"];
@@ -59,10 +65,29 @@ pub fn of_ranks(
         let before = variables.remove(OsStr::new(LIBRARY_PATH));
         variables.insert(LIBRARY_PATH.into(), first(&directory, before));
     }
+    let wanted = variables.get(OsStr::new(MPICH_ABI_VARIABLE)).is_some_and(|value| value != "off");
+    if wanted && let Ok(library) = mpich_library() {
+        let before = variables.remove(OsStr::new(PRELOAD));
+        variables.insert(PRELOAD.into(), first(&library, before));
+    }
     variables
 }
 
-/// `directory`, then what was in the path before, which stays as it is.
+/// Our library with MPICH's ABI.
+///
+/// # Errors
+/// It is not installed.
+pub fn mpich_library() -> Result<PathBuf, String> {
+    let library = library_directory().map(|directory| directory.join(MPICH_LIBRARY));
+    match library {
+        Some(library) if library.exists() => Ok(library),
+        _ => Err(format!(
+            "{MPICH_LIBRARY} is not in the lib folder of this installation; install all of it: cargo xtask dist --prefix DIR"
+        )),
+    }
+}
+
+/// `directory`, then what was in the path before, which stays as it is. (The loader takes colons between preloaded libraries too.)
 fn first(directory: &Path, before: Option<OsString>) -> OsString {
     let mut path = directory.as_os_str().to_owned();
     if let Some(before) = before.filter(|before| !before.is_empty()) {

@@ -121,7 +121,7 @@ fn show(title: &str, findings: &[Finding]) -> usize {
 
 fn machine() -> Vec<Finding> {
     let mut findings =
-        vec![installation(), name(), shared_memory(), direct_copy(), open_files(), address_space()];
+        vec![installation(), abis(), name(), shared_memory(), direct_copy(), open_files(), address_space()];
     findings.extend(interfaces());
     findings.push(launchers());
     findings
@@ -140,6 +140,22 @@ fn installation() -> Finding {
             "install all of it: cargo xtask dist --prefix DIR",
         ),
         Err(error) => finding(Level::Bad, "installation", error.to_string(), "mount /proc"),
+    }
+}
+
+/// Which programs the installed libraries serve.
+fn abis() -> Finding {
+    const STANDARD: &str = "the standard ABI (libmpi_abi.so.1)";
+    match Prefix::of_this_program() {
+        Ok(prefix) if !prefix.mpich_library_file().exists() => finding(
+            Level::Worse,
+            "programs",
+            format!("those of {STANDARD}; those of MPICH's ABI need libmpi.so.12, which is not installed"),
+            "to run them, install all of it: cargo xtask dist --prefix DIR",
+        ),
+        _ => {
+            finding(Level::Good, "programs", format!("those of {STANDARD} and of MPICH's (libmpi.so.12)"), "")
+        }
     }
 }
 

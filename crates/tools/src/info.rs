@@ -68,6 +68,9 @@ impl Facts {
             let library = prefix.library_file();
             let missing = if library.exists() { "" } else { "  (not there)" };
             row(out, "library", &format!("{}{missing}", library.display()));
+            let mpich = prefix.mpich_library_file();
+            let missing = if mpich.exists() { "" } else { "  (not there)" };
+            row(out, "MPICH's ABI", &format!("{}{missing}", mpich.display()));
         }
         if let Some(fortran) = &self.fortran {
             row(out, "Fortran", fortran);

@@ -41,4 +41,9 @@ impl Prefix {
     pub fn library_file(&self) -> PathBuf {
         self.library().join("libmpi_abi.so.1")
     }
+
+    /// The library with MPICH's ABI.
+    pub fn mpich_library_file(&self) -> PathBuf {
+        self.library().join("libmpi.so.12")
+    }
 }

@@ -29,7 +29,7 @@ pub struct Argument {
 }
 
 /// The Rust type of a C parameter.
-fn raw_type(c: &str) -> Result<String> {
+pub fn raw_type(c: &str) -> Result<String> {
     let handle = |name: &str| HANDLE_TYPES.iter().any(|(one, _)| *one == name);
     let is_function = |name: &str| name.ends_with("_function") || name.ends_with("_function_c");
     let base = bare(c);

@@ -4,6 +4,7 @@ mod constants;
 mod exports;
 mod fortran;
 mod header;
+mod mpich;
 mod performance;
 mod spec;
 mod stubs;
@@ -31,6 +32,7 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     files.insert("crates/mpi/src/implemented.rs".into(), stubs::implemented(root, &spec)?);
     exports::rust(&spec, &mut files)?;
     fortran::generate(root, &spec, &mut files)?;
+    mpich::rust(&spec, &spec.mpich, &mut files)?;
     tunables::generate(root, &mut files)?;
 
     if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {
@@ -38,9 +40,9 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
         files.insert("README.md".into(), performance::readme(&readme, &result)?);
     }
 
-    let generated = root.join("crates/abi/src/generated");
     let mut stale = Vec::new();
-    for entry in std::fs::read_dir(&generated).into_iter().flatten() {
+    let folders = ["crates/abi/src/generated", "crates/abi-mpich/src/generated"];
+    for entry in folders.into_iter().flat_map(|folder| std::fs::read_dir(root.join(folder))).flatten() {
         let path = entry?.path();
         let relative = path.strip_prefix(root)?.to_path_buf();
         if !files.contains_key(&relative) {

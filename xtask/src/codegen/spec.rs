@@ -9,6 +9,8 @@ pub struct Spec {
     pub procedures: Vec<Procedure>,
     pub callbacks: Vec<Callback>,
     pub constants: Vec<Constant>,
+    /// The values of MPICH's ABI.
+    pub mpich: Vec<Constant>,
 }
 
 /// One line of `procedures.jsonl`.
@@ -64,7 +66,7 @@ pub struct Callback {
     pub params: String,
 }
 
-/// One line of `constants.csv`.
+/// One line of `constants.csv` or `mpich-abi.csv`.
 pub struct Constant {
     pub group: String,
     pub name: String,
@@ -115,15 +117,21 @@ impl Spec {
         };
         let procedures = lines(&read("procedures.jsonl")?).context("spec/procedures.jsonl")?;
         let callbacks = lines(&read("callbacks.jsonl")?).context("spec/callbacks.jsonl")?;
-        let mut constants = Vec::new();
-        for (number, line) in read("constants.csv")?.lines().enumerate().skip(1) {
-            let fields: Vec<&str> = line.split(',').collect();
-            ensure!(fields.len() == 4, "spec/constants.csv, line {}: 4 fields are needed", number + 1);
-            let [group, name, value, c_type] = [0, 1, 2, 3].map(|field| fields[field].to_owned());
-            constants.push(Constant { group, name, value, c_type });
-        }
-        Ok(Spec { procedures, callbacks, constants })
+        let constants = constants(&read("constants.csv")?).context("spec/constants.csv")?;
+        let mpich = self::constants(&read("mpich-abi.csv")?).context("spec/mpich-abi.csv")?;
+        Ok(Spec { procedures, callbacks, constants, mpich })
     }
+}
+
+fn constants(text: &str) -> Result<Vec<Constant>> {
+    let mut constants = Vec::new();
+    for (number, line) in text.lines().enumerate().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        ensure!(fields.len() == 4, "line {}: 4 fields are needed", number + 1);
+        let [group, name, value, c_type] = [0, 1, 2, 3].map(|field| fields[field].to_owned());
+        constants.push(Constant { group, name, value, c_type });
+    }
+    Ok(constants)
 }
 
 fn lines<T: for<'a> Deserialize<'a>>(text: &str) -> Result<Vec<T>> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Deserialize;
 
+use super::mpich_abi;
 use super::runner::{self, Outcome};
 use super::table::Places;
 use super::tally::{Tally, Verdict, excerpt};
@@ -37,15 +38,22 @@ struct Run {
     /// Simulated hosts and their slots, as `mpiexec --host` takes them; one machine when empty.
     #[serde(default)]
     hosts: String,
+    /// With the wheel of the package index, on our library with MPICH's ABI.
+    #[serde(default)]
+    wheel: bool,
+    /// Options of mpiexec.
+    #[serde(default)]
+    launcher: Vec<String>,
 }
 
 impl Run {
     /// Its name in `--list` and in reports.
     fn name(&self) -> String {
+        let client = if self.wheel { "mpi4py-wheel" } else { "mpi4py" };
         if self.hosts.is_empty() {
-            return format!("mpi4py/{}", self.ranks);
+            return format!("{client}/{}", self.ranks);
         }
-        format!("mpi4py/{}-on-{}-hosts", self.ranks, self.hosts.split(',').count())
+        format!("{client}/{}-on-{}-hosts", self.ranks, self.hosts.split(',').count())
     }
 }
 
@@ -67,6 +75,7 @@ pub fn names(root: &Path) -> anyhow::Result<Vec<String>> {
         ["mpi4py-bench", "foreign-program-here", "our-program-elsewhere", "foreign-launcher"]
             .map(str::to_owned),
     );
+    names.extend(mpich_abi::names(root)?);
     Ok(names)
 }
 
@@ -86,11 +95,27 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let selection = Selection::read(&places.root)?;
     let names = names(&places.root)?;
-    let needs = |prefix: &str| names.iter().any(|name| name.starts_with(prefix) && wanted(name));
-    if needs("mpi4py") {
+    let needs = |prefixes: &[&str]| {
+        names.iter().any(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)) && wanted(name))
+    };
+    if needs(&["mpi4py-wheel/"]) {
+        match prepare_wheel(places) {
+            Ok((environment, tests)) => {
+                for run in selection.run.iter().filter(|run| run.wheel) {
+                    if wanted(&run.name()) && (!run.full || places.full) {
+                        suite(places, &environment, &tests, &selection, run, modules, tally)?;
+                    }
+                }
+            }
+            Err(error) => {
+                tally.add("clients", "mpi4py-wheel", Duration::ZERO, Verdict::Failed(format!("{error:#}")))
+            }
+        }
+    }
+    if needs(&["mpi4py/", "mpi4py-bench"]) {
         match prepare_mpi4py(places) {
             Ok((environment, tests)) => {
-                for run in &selection.run {
+                for run in selection.run.iter().filter(|run| !run.wheel) {
                     let name = run.name();
                     if wanted(&name) && (!run.full || places.full) {
                         suite(places, &environment, &tests, &selection, run, modules, tally)?;
@@ -106,9 +131,12 @@ pub fn run(
         }
     }
     let foreign = ["foreign-program-here", "our-program-elsewhere", "foreign-launcher"];
-    if modules.is_none() && foreign.into_iter().any(wanted) {
+    if modules.is_none() && (foreign.into_iter().any(wanted) || needs(&["mpich-abi"])) {
         match prepare_foreign(places) {
-            Ok(foreign) => exchange(places, &foreign, wanted, tally)?,
+            Ok(foreign) => {
+                exchange(places, &foreign, wanted, tally)?;
+                mpich_abi::run(places, &foreign, wanted, tally)?;
+            }
             Err(error) => {
                 tally.add("clients", "foreign", Duration::ZERO, Verdict::Failed(format!("{error:#}")))
             }
@@ -124,6 +152,14 @@ fn prepare_mpi4py(places: &Places) -> anyhow::Result<(Environment, PathBuf)> {
     Ok((environment, tree.join("test/main.py")))
 }
 
+/// The wheel as the package index has it, and the tests of its source distribution.
+fn prepare_wheel(places: &Places) -> anyhow::Result<(Environment, PathBuf)> {
+    let environment = Environment::make(&places.scratch.join("mpi4py-wheel"))?;
+    environment.install_mpi4py_wheel()?;
+    let tree = environment.mpi4py_sources(&places.scratch.join("sources"))?;
+    Ok((environment, tree.join("test/main.py")))
+}
+
 /// mpi4py's own test suite on a number of ranks.
 fn suite(
     places: &Places,
@@ -135,7 +171,7 @@ fn suite(
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
     let name = run.name();
-    let reports = places.scratch.join(name.replace("mpi4py/", "mpi4py-reports-"));
+    let reports = places.scratch.join(name.replace('/', "-reports-"));
     let _ = std::fs::remove_dir_all(&reports);
     std::fs::create_dir_all(&reports)?;
     let applies = |excluded: &&Excluded| excluded.ranks.is_empty() || excluded.ranks.contains(&run.ranks);
@@ -143,7 +179,7 @@ fn suite(
     if !run.hosts.is_empty() {
         command.args(["--starter", "local", "--host", &run.hosts]);
     }
-    command.args(["-n", &run.ranks.to_string()]).arg(environment.python());
+    command.args(&run.launcher).args(["-n", &run.ranks.to_string()]).arg(environment.python());
     command.arg(places.root.join("tests/clients/run_mpi4py.py")).arg(&reports).arg(tests).arg("-v");
     for excluded in selection.excluded_module.iter().chain(&selection.excluded_test).filter(applies) {
         println!("  {name}: without {} ({})", excluded.pattern, excluded.reason);

@@ -7,6 +7,7 @@ use anyhow::bail;
 
 mod cargo;
 mod clients;
+mod mpich_abi;
 mod runner;
 mod table;
 mod tally;

@@ -28,12 +28,12 @@ pub struct Row {
     pub shows: String,
     /// A source in `tests/programs/`, by its stem.
     #[serde(default)]
-    program: Option<String>,
+    pub program: Option<String>,
     /// Or a script in `tests/scenarios/`, which starts its jobs itself.
     #[serde(default)]
     scenario: Option<String>,
     #[serde(default)]
-    ranks: Vec<u32>,
+    pub ranks: Vec<u32>,
     #[serde(default)]
     arguments: Vec<String>,
     /// Placed before the program on mpiexec's command line.
@@ -46,7 +46,7 @@ pub struct Row {
     #[serde(default)]
     alone: bool,
     #[serde(default)]
-    environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
     #[serde(default)]
     stdin: String,
     #[serde(default = "default_limit_s")]
@@ -62,7 +62,7 @@ pub struct Row {
     needs_free_gib: u64,
     /// Only with `--full`.
     #[serde(default)]
-    full: bool,
+    pub full: bool,
 }
 
 fn default_limit_s() -> u64 {

@@ -11,7 +11,7 @@ pub fn op_commutative(_call: &Call, op: &Arc<Op>, commute: Out<bool>) -> Result<
 
 /// Calls a function of the program with the handle of a datatype. A datatype whose handle the program has freed while an
 /// operation uses it gets one for the call.
-fn with_handle(datatype: &Arc<Datatype>, function: impl FnOnce(usize)) {
+pub(crate) fn with_handle(datatype: &Arc<Datatype>, function: impl FnOnce(usize)) {
     if let Some(handle) = datatype.predefined().or_else(|| Datatype::table().handle_of(datatype)) {
         return function(handle);
     }

@@ -18,8 +18,11 @@ use parnass_base::UserAddress;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What each message takes from the buffer beyond its data, in bytes.
-pub const OVERHEAD_BYTES: u64 = MPI_BSEND_OVERHEAD as u64;
+/// What each message takes from the buffer beyond its data, in bytes. MPI_BSEND_OVERHEAD is an upper bound of it; programs of
+/// MPICH's ABI were compiled with this smaller one.
+pub const OVERHEAD_BYTES: u64 = 96;
+
+const _: () = assert!(OVERHEAD_BYTES <= MPI_BSEND_OVERHEAD as u64);
 
 /// The address that stands for a buffer that the library provides itself (MPI_BUFFER_AUTOMATIC).
 pub const AUTOMATIC: usize = 2;
@@ -146,7 +149,7 @@ fn does_not_fit(length: u64, used: u64, messages: usize, size: u64) -> Error {
     Error::new(
         MPI_ERR_BUFFER,
         format!(
-            "a message of {length} bytes (and {OVERHEAD_BYTES} bytes of MPI_BSEND_OVERHEAD) does not fit into the attached \
+            "a message of {length} bytes (and {OVERHEAD_BYTES} bytes of what MPI_BSEND_OVERHEAD allows for) does not fit into the attached \
              buffer of {size} bytes, of which {messages} messages under way use {used}; attach a larger buffer or \
              MPI_BUFFER_AUTOMATIC, or flush it first"
         ),
