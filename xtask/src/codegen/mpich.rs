@@ -109,7 +109,7 @@ const OWN: [&str; 48] = [
     "MPI_Win_get_attr",
 ];
 
-/// Datatypes of MPICH that the standard has under another name: what a program sends as the one arrives as the other.
+/// Datatypes of MPICH that the standard has under another name.
 const OTHER_DATATYPES: [(&str, &str); 1] = [("MPIX_C_FLOAT16", "MPI_REAL2")];
 
 /// Parameters whose type in MPICH's header is not the standard's.
