@@ -322,19 +322,31 @@ fn run_path(places: &Places, mpich: &Path, folder: &Path) -> anyhow::Result<()> 
 fn other_names(places: &Places, mpich: &Path, folder: &Path) -> anyhow::Result<()> {
     let folder = &folder.join("other-names");
     std::fs::create_dir_all(folder)?;
+    let object = folder.join("foreign.o");
+    let mut command = Command::new("cc");
+    command.arg(format!("-I{}", mpich.join("include").display())).arg("-c");
+    command.arg(places.root.join("tests/programs/foreign.c")).arg("-o").arg(&object);
+    succeed(places, command, "")?;
+    let listed = Command::new("nm").args(["-u", "-P"]).arg(&object).output()?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let wanted =
+        listed.lines().filter_map(|line| line.split(' ').next()).filter(|name| name.starts_with("MPI_"));
+    let source = folder.join("stub.c");
+    std::fs::write(
+        &source,
+        wanted.map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect::<String>(),
+    )?;
     for name in ["libmpich.so.12", "libmpifort.so.12"] {
         // Stands for the other vendor's library when the program is linked.
         let mut command = Command::new("cc");
-        command.args(["-shared", "-o"]).arg(folder.join(name)).arg(format!("-Wl,-soname,{name}"));
-        command.args(["-x", "c", "/dev/null"]);
+        command.args(["-shared", "-fPIC", "-o"]).arg(folder.join(name)).arg(format!("-Wl,-soname,{name}"));
+        command.arg(&source);
         succeed(places, command, "")?;
     }
     let program = folder.join("program");
     let mut command = Command::new("cc");
-    command.arg(format!("-I{}", mpich.join("include").display()));
-    command.arg(places.root.join("tests/programs/foreign.c")).arg("-o").arg(&program);
-    command.arg(format!("-L{}", folder.display())).arg("-Wl,--no-as-needed,--unresolved-symbols=ignore-all");
-    command.args(["-l:libmpifort.so.12", "-l:libmpich.so.12"]);
+    command.arg(&object).arg("-o").arg(&program).arg(format!("-L{}", folder.display()));
+    command.args(["-Wl,--no-as-needed", "-l:libmpifort.so.12", "-l:libmpich.so.12"]);
     succeed(places, command, "")?;
     let mut command = Command::new(places.mpiexec());
     command.args(["-n", "2"]).arg(&program);
