@@ -39,6 +39,18 @@ pub const NOTICE: u32 = 10;
 pub const LANDED: u32 = 11;
 pub const SENT: u32 = 12;
 
+/// Networks refuse all others.
+const _: () = {
+    let kinds = [INLINE, INLINE_ACK, DIRECT, STREAM, PULL, DATA, NOTICE];
+    let (mut crossing, mut index) = (1, 0);
+    while index < kinds.len() {
+        crossing |= 1 << kinds[index];
+        index += 1;
+    }
+    assert!(crossing == parnass_transport::CROSSING_KINDS);
+    assert!(SOURCE_BITS + SMALL_BITS == parnass_transport::KIND_SHIFT);
+};
+
 /// Bytes that an inline message without and with ack can carry.
 pub const INLINE_ROOM: usize = 40;
 pub const INLINE_ACK_ROOM: usize = 32;

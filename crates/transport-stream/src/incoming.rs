@@ -9,7 +9,7 @@ use crate::seal::Opener;
 use crate::wire::{FrameKind, Head};
 use parnass_base::lane::{Message, WORDS};
 use parnass_base::{Scratch, UserAddress};
-use parnass_transport::{BULK_WORD, Bulk, LENGTH_WORD, PROCESS_BITS};
+use parnass_transport::{BULK_WORD, Bulk, CROSSING_KINDS, KIND_SHIFT, LENGTH_WORD, PROCESS_BITS};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -316,6 +316,10 @@ impl<P: Pipe> Incoming<P> {
         }
         if head.tag & ((1 << PROCESS_BITS) - 1) != peer {
             let text = "it sent a message in the name of another rank";
+            return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
+        }
+        if CROSSING_KINDS >> (head.tag >> KIND_SHIFT) & 1 == 0 {
+            let text = "it sent a message of a kind that never travels between nodes";
             return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
         }
         if head.payload != 0 {

@@ -113,6 +113,8 @@ fn handshake(bytes: &[u8]) {
 #[derive(Default)]
 struct Ears {
     over: Mutex<u32>,
+    /// Why the stream was lost.
+    said: Mutex<String>,
 }
 
 impl Notes for Ears {
@@ -121,35 +123,41 @@ impl Notes for Ears {
     fn goodbye(&self, _peer: u32) {
         *self.over.lock().expect("one thread") += 1;
     }
-    fn lost(&self, _peer: u32, _error: io::Error) {
+    fn lost(&self, _peer: u32, error: io::Error) {
+        *self.said.lock().expect("one thread") = error.to_string();
         *self.over.lock().expect("one thread") += 1;
     }
 }
 
 /// All that rank 0 sends over a connection; its payloads land, are thrown away, or are kept.
 fn stream(bytes: &[u8], opener: Option<Opener>) {
+    listen(bytes, opener, &Ears::default());
+}
+
+/// As [`stream`], told to `ears`; how many messages were taken.
+fn listen(bytes: &[u8], opener: Option<Opener>, ears: &Ears) -> usize {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let Ok((near, far)) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None) else {
-        return;
+        return 0;
     };
     // What the socket does not take is cut off.
     let _ = net::send(&far, bytes, net::SendFlags::NOSIGNAL);
     drop(far);
-    let ears = Ears::default();
     let incoming = Mutex::new(Incoming::default());
     let lock = || incoming.lock().expect("one thread");
     let number = lock().add(0, Arc::new(Socket::new(near, &[])), opener);
     let memory = Scratch::new(64);
+    let mut taken = 0;
     let then = Message { tag: 0, words: [0; 7] };
     // The kernel tells of a stream until its end was seen.
     while *ears.over.lock().expect("one thread") == 0 {
         lock().mark(number);
-        Incoming::take(lock, 16, &ears, &mut |message| {
+        taken += Incoming::take(lock, 16, ears, &mut |message| {
             let payload = message.words[BULK_WORD];
             if payload != 0 && message.words[LENGTH_WORD] != 0 {
                 match message.words[0] % 3 {
-                    0 => drop(lock().land(Bulk(payload), memory.address(), 64, then, &ears)),
-                    1 => lock().discard(Bulk(payload), &ears),
+                    0 => drop(lock().land(Bulk(payload), memory.address(), 64, then, ears)),
+                    1 => lock().discard(Bulk(payload), ears),
                     _ => (),
                 }
             }
@@ -158,11 +166,37 @@ fn stream(bytes: &[u8], opener: Option<Opener>) {
     }
     lock().mark(number);
     assert!(!lock().has_ready(), "a stream that has ended is looked at again");
+    taken
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_that_never_travel_end_the_stream() {
+        let taken = |kind: u32| {
+            let head = Head {
+                kind: FrameKind::Message,
+                words: 0,
+                counted: false,
+                tag: kind << 28,
+                returned: 0,
+                payload: 0,
+            };
+            let ears = Ears::default();
+            let taken = listen(&head.encode(), None, &ears);
+            let said = ears.said.lock().unwrap().clone();
+            (taken, said)
+        };
+        for kind in [1, 2, 4, 7, 8, 9, 10] {
+            assert_eq!(taken(kind), (1, "unexpected end of file".to_owned()), "{kind}");
+        }
+        for kind in [3, 5, 6, 11, 12, 13, 14, 15] {
+            let (taken, said) = taken(kind);
+            assert!(taken == 0 && said.contains("never travels between nodes"), "{kind}: {said}");
+        }
+    }
 
     #[test]
     fn a_message_that_names_a_payload_which_it_has_not() {

@@ -4,7 +4,7 @@
 pub mod conformance;
 mod network;
 
-pub use network::{BULK_WORD, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS};
+pub use network::{BULK_WORD, CROSSING_KINDS, KIND_SHIFT, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS};
 
 use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
