@@ -8,6 +8,7 @@ use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
 use parnass_transport::Transport;
 use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_ofi::{Listener as Fabric, provider_of};
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
 use parnass_tunables::{self as tunables, Settings as Tunables};
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+pub mod network;
 #[rustfmt::skip]
 mod tuning;
 
@@ -40,51 +42,67 @@ struct Way {
     nodes: Vec<u32>,
 }
 
-/// Shared memory, and TCP when there are ranks on other nodes.
+/// Shared memory, and a network when there are ranks on other nodes.
 fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) -> Result<Way, String> {
     let cores = membership.local_cpus as u32;
     if membership.local_size == membership.size {
         let oversubscribed = membership.size > cores;
         return Ok(Way { transport: Box::new(shared), oversubscribed, nodes: Vec::new() });
     }
-    let words = std::env::var(INTERFACE_VARIABLE).unwrap_or_default();
-    let selection =
-        Selection::parse(&words).map_err(|reason| format!("{INTERFACE_VARIABLE} is '{words}': {reason}"))?;
+    let selection = selection()?;
     let nodes: Vec<u32> = (0..membership.size).map(|rank| membership.node_of(rank)).collect();
     let host = membership.nodes.name(membership.node_of(membership.rank));
     let listener = Listener::new(host, &selection)?;
+    let fabric = network::fabric(settings, host, &selection)?;
+    let contacts = network::Contacts {
+        cores,
+        tcp: listener.contact(),
+        fabric: fabric.as_ref().map(Fabric::contact).unwrap_or_default(),
+    };
     let places = membership
-        .exchange(&place(cores, &listener.contact()))
+        .exchange(&contacts.encode())
         .map_err(|error| format!("the launcher does not pass on where the ranks are: {error}"))?;
-    let crowd = Crowd::of(&places, membership.rank).ok_or("a rank does not say where it is")?;
+    let contacts: Option<Vec<network::Contacts>> =
+        places.iter().map(|place| network::Contacts::decode(place)).collect();
+    let contacts = contacts.ok_or("a rank does not say where it is: use one release on all hosts")?;
+    let crowd = Crowd::of(&contacts, membership.rank).ok_or("a rank does not say where it is")?;
     shared.count_apart(crowd.here - membership.local_size);
-    let contacts: Vec<&[u8]> = places.iter().map(|place| &place[CORES_BYTES..]).collect();
+    let near = Arc::new(shared);
+    let oversubscribed = crowd.oversubscribed;
     let job = membership.clone();
-    let on_loss = move |loss: Loss| {
+    let on_loss = Box::new(move |loss: Loss| {
         job.launcher().abort(LOST, &format!("rank {}: {loss}", job.rank));
         errors::exit_now(LOST)
+    });
+    let (rank, key, tuning) = (membership.rank, membership.key(), tuning::transport_stream(settings));
+    // Libfabric where it was asked for, and else where every rank has the same of it.
+    let agreed = || {
+        let first = contacts.first().and_then(|place| provider_of(&place.fabric));
+        first.is_some() && contacts.iter().all(|place| provider_of(&place.fabric) == first)
     };
-    let near = Arc::new(shared);
-    let network = listener
-        .join(
-            membership.rank,
-            membership.key(),
-            &contacts,
-            waker(&near),
-            Box::new(on_loss),
-            tuning::transport_tcp(settings),
-        )
-        .map_err(|error| format!("TCP cannot be used: {error}"))?;
-    let transport = Box::new(Hybrid::new(near, network, &nodes));
-    Ok(Way { transport, oversubscribed: crowd.oversubscribed, nodes })
+    let transport: Box<dyn Transport> = match fabric {
+        Some(fabric) if network::is_asked_for(settings) || agreed() => {
+            let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.fabric[..]).collect();
+            let network = fabric
+                .join(rank, key, &contacts, waker(&near), on_loss, tuning)
+                .map_err(|error| format!("libfabric cannot be used: {error}"))?;
+            Box::new(Hybrid::new(near, network, &nodes))
+        }
+        _ => {
+            let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.tcp[..]).collect();
+            let network = listener
+                .join(rank, key, &contacts, waker(&near), on_loss, tuning)
+                .map_err(|error| format!("TCP cannot be used: {error}"))?;
+            Box::new(Hybrid::new(near, network, &nodes))
+        }
+    };
+    Ok(Way { transport, oversubscribed, nodes })
 }
 
-/// Bytes of a number of cores.
-const CORES_BYTES: usize = 4;
-
-/// What a rank tells all others: the cores of its node, and where it can be reached.
-fn place(cores: u32, contact: &[u8]) -> Vec<u8> {
-    [&cores.to_le_bytes(), contact].concat()
+/// The interfaces that may be used.
+fn selection() -> Result<Selection, String> {
+    let words = std::env::var(INTERFACE_VARIABLE).unwrap_or_default();
+    Selection::parse(&words).map_err(|reason| format!("{INTERFACE_VARIABLE} is '{words}': {reason}"))
 }
 
 /// How many ranks share machines, from what all have told. The same at every rank, but for `here`.
@@ -96,18 +114,17 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn of(places: &[Vec<u8>], me: u32) -> Option<Crowd> {
+    fn of(places: &[network::Contacts], me: u32) -> Option<Crowd> {
         let mut machines: BTreeMap<String, (u32, u32)> = BTreeMap::new();
         let mut here = None;
         for (rank, place) in (0..).zip(places) {
-            let (cores, contact) = place.split_first_chunk::<CORES_BYTES>()?;
-            let machine = machine_of(contact)?;
+            let machine = machine_of(&place.tcp)?;
             if rank == me {
                 here = Some(machine.clone());
             }
             let (ranks, least) = machines.entry(machine).or_insert((0, u32::MAX));
             *ranks += 1;
-            *least = u32::from_le_bytes(*cores).min(*least);
+            *least = place.cores.min(*least);
         }
         let (here, _) = machines[&here?];
         Some(Crowd { here, oversubscribed: machines.values().any(|(ranks, cores)| ranks > cores) })

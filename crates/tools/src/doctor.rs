@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mpi_abi::assemble::network::report;
+use parnass_tunables::files;
 use rustix::process::{Resource, getrlimit};
 
 use crate::prefix::Prefix;
@@ -123,6 +125,7 @@ fn machine() -> Vec<Finding> {
     let mut findings =
         vec![installation(), abis(), name(), shared_memory(), direct_copy(), open_files(), address_space()];
     findings.extend(interfaces());
+    findings.extend(network());
     findings.push(launchers());
     findings
 }
@@ -258,6 +261,31 @@ fn interfaces() -> Vec<Finding> {
         findings.push(finding(Level::Worse, "interface", "none but the loopback", advice));
     }
     findings
+}
+
+/// What carries messages between hosts, and what libfabric has.
+fn network() -> Vec<Finding> {
+    let decided = files::decide([], &files::environment());
+    let report = match decided {
+        Ok(decision) => report(&decision.settings),
+        Err(error) => {
+            return vec![finding(Level::Bad, "tunables", error, "correct the file or the variable")];
+        }
+    };
+    let taken = match report.taken {
+        Ok(taken) => finding(Level::Good, "between hosts", taken, ""),
+        Err(error) => finding(
+            Level::Bad,
+            "between hosts",
+            error,
+            "change the tunables network and provider, or PARNASS_INTERFACE",
+        ),
+    };
+    let found = match report.libfabric {
+        Ok(found) => found,
+        Err(reason) => format!("none: {reason}"),
+    };
+    vec![taken, finding(Level::Good, "libfabric", found, "")]
 }
 
 /// Which launchers could start programs here.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use mpi_abi::assemble::network::{Report, report};
 use parnass_collectives::{ALGORITHMS, RULES};
 use parnass_mpi::implemented::{MISSING, PROCEDURES};
 use parnass_mpi::pt2pt::protocol::Table;
@@ -23,6 +24,8 @@ pub struct Facts {
     pub(crate) direct: Result<(), String>,
     pub(crate) protocols: Table,
     pub(crate) decision: Decision,
+    /// What carries messages between hosts.
+    network: Report,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,7 @@ impl Facts {
             },
             direct,
             protocols: Table::new(decision.settings.number(tunables::DIRECT_THRESHOLD)),
+            network: report(&decision.settings),
             decision,
         })
     }
@@ -92,7 +96,13 @@ impl Facts {
             "binding",
             "each rank to its share of the cores, if there is one for each and no other job holds it",
         );
-        row(out, "transports", "shm (one machine)");
+        row(out, "on one host", "shared memory");
+        let (Ok(taken) | Err(taken)) = &self.network.taken;
+        row(out, "between hosts", taken);
+        match &self.network.libfabric {
+            Ok(found) => row(out, "libfabric", found),
+            Err(reason) => row(out, "libfabric", &format!("none: {reason}")),
+        }
         match &self.direct {
             Ok(()) => row(out, "direct copy", "allowed (process_vm_readv)"),
             Err(reason) => {
@@ -238,15 +248,25 @@ pub(crate) mod tests {
             direct: Err("Operation not permitted".into()),
             protocols: Table::new(1000),
             decision: files::decide([], &[]).unwrap(),
+            network: Report {
+                libfabric: Err("libfabric.so.1: not found".into()),
+                taken: Ok("TCP, here".into()),
+            },
         }
     }
 
     #[test]
     fn the_text_tells_each_fact() {
         let text = facts().text();
-        for part in
-            ["2 for jobs (4 online", "not allowed: Operation not permitted", "up to 40 B", "allreduce", "/p"]
-        {
+        for part in [
+            "2 for jobs (4 online",
+            "not allowed: Operation not permitted",
+            "up to 40 B",
+            "allreduce",
+            "/p",
+            "none: libfabric.so.1",
+            "TCP, here",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

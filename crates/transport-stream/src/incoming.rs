@@ -144,9 +144,13 @@ impl<P: Pipe> Incoming<P> {
     /// Notes that a link may have something.
     pub fn mark(&mut self, stream: usize) {
         let entry = &mut self.streams[stream];
-        if !entry.ready && !entry.over {
+        if entry.over {
+            return;
+        }
+        // Also of one that stands in the row: what it was found without may have come since.
+        entry.drained = false;
+        if !entry.ready {
             entry.ready = true;
-            entry.drained = false;
             self.ready.push_back(stream);
         }
     }

@@ -15,6 +15,9 @@ mod outgoing;
 mod pipe;
 pub mod proof;
 pub mod seal;
+#[rustfmt::skip]
+#[expect(clippy::derivable_impls, reason = "generated: with other defaults it could not be derived")]
+mod tuning;
 mod watch;
 pub mod wire;
 
@@ -24,4 +27,5 @@ pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
 pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use pipe::{Carrier, Pipe, Sight};
+pub use tuning::Tuning;
 pub use watch::Watch;

@@ -474,36 +474,39 @@ impl<C: Carrier> Streams<C> {
         }
         let deadline = Instant::now() + Duration::from_secs(5);
         for link in self.links() {
-            loop {
-                let mut out = lock(&link.out);
-                let out = &mut *out;
-                match &out.stage {
-                    Stage::Up(pipe, _) => {
-                        let pipe = pipe.clone();
-                        if out.is_sent() {
-                            let kind = FrameKind::Goodbye;
-                            let head =
-                                Head { kind, words: 0, counted: false, tag: 0, returned: 0, payload: 0 };
-                            out.row.frame(&head, &[]);
-                            self.write(link, out);
-                            if out.is_sent() {
-                                pipe.finish();
-                                self.forget(out);
-                                out.stage = Stage::Over;
-                            }
-                            break;
-                        }
-                        self.write(link, out);
-                    }
-                    Stage::Wanted if !out.row.is_empty() => (),
-                    _ => break,
-                }
-                if Instant::now() > deadline {
-                    break;
-                }
+            let mut said = false;
+            while !self.part(link, &mut said) && Instant::now() < deadline {
+                // What is not connected yet comes up, and what takes no more may take more.
+                self.look(&mut lock(&self.incoming));
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
+    }
+
+    /// Says goodbye on one link, once; whether there is nothing more to be done for it.
+    fn part(&self, link: &Link<C::Pipe>, said: &mut bool) -> bool {
+        let mut out = lock(&link.out);
+        let out = &mut *out;
+        let pipe = match &out.stage {
+            Stage::Up(pipe, _) => pipe.clone(),
+            Stage::Wanted => return out.row.is_empty(),
+            _ => return true,
+        };
+        self.write(link, out);
+        if !*said && out.is_sent() {
+            *said = true;
+            let kind = FrameKind::Goodbye;
+            let head = Head { kind, words: 0, counted: false, tag: 0, returned: 0, payload: 0 };
+            out.row.frame(&head, &[]);
+            self.write(link, out);
+        }
+        if !*said || !out.is_sent() {
+            return false;
+        }
+        pipe.finish();
+        self.forget(out);
+        out.stage = Stage::Over;
+        true
     }
 }
 

@@ -97,6 +97,9 @@ impl<C: Carrier> Network for StreamNetwork<C> {
             // Somebody takes messages now.
             Err(TryLockError::WouldBlock) => return true,
         };
+        if self.streams.carrier.wants_look() {
+            self.streams.look(&mut incoming);
+        }
         if incoming.has_ready() || incoming.look_at_hot() {
             return true;
         }

@@ -70,6 +70,11 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// From now on the next arrival, or one that is there, wakes the keeper.
     fn arm(&self);
 
+    /// Whether something waits for a look besides what arrives.
+    fn wants_look(&self) -> bool {
+        false
+    }
+
     /// Whether a look after [`Carrier::arm`] has left nothing behind.
     fn is_settled(&self) -> bool {
         true

@@ -64,9 +64,10 @@ impl Watch {
         Some(first.saturating_duration_since(Instant::now()))
     }
 
-    /// Does what is due.
-    pub fn look_after_time<C: Carrier>(&mut self, streams: &Streams<C>, now: Instant) {
-        if self.rearm.is_some_and(|when| when <= now) {
+    /// Does what is due. Whether it has armed the carrier.
+    pub fn look_after_time<C: Carrier>(&mut self, streams: &Streams<C>, now: Instant) -> bool {
+        let arms = self.rearm.is_some_and(|when| when <= now);
+        if arms {
             self.rearm = None;
             let asked = streams.armed.load(Ordering::Relaxed);
             streams.arm();
@@ -83,6 +84,7 @@ impl Watch {
         if !streams.closing.load(Ordering::Relaxed) {
             told.into_iter().for_each(|loss| (self.on_loss)(loss));
         }
+        arms
     }
 
     /// Sends what others have gathered and left.

@@ -11,10 +11,6 @@ pub mod fuzzing;
 mod keeper;
 mod sockets;
 mod transport;
-#[rustfmt::skip]
-#[expect(clippy::derivable_impls, reason = "generated: with other defaults it could not be derived")]
-mod tuning;
 
-pub use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection};
+pub use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection, Tuning};
 pub use transport::{Listener, Tcp, machine_of};
-pub use tuning::Tuning;

@@ -3,11 +3,10 @@
 use crate::address::Contact;
 use crate::keeper::{self, Keeper};
 use crate::sockets::Sockets;
-use crate::tuning::Tuning;
 use parnass_base::socket::{self, InterfaceAddress};
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::interfaces::machine;
-use parnass_transport_stream::{Loss, Refusals, Selection, StreamNetwork, Streams};
+use parnass_transport_stream::{Loss, Refusals, Selection, StreamNetwork, Streams, Tuning};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

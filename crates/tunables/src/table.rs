@@ -10,9 +10,11 @@ pub const RECEIVE_SPINS: usize = 3;
 pub const HELPER_FROM_BYTES: usize = 4;
 pub const HELPER_PAUSE: usize = 5;
 pub const HELPER_LOOKS: usize = 6;
-pub const ENCRYPT: usize = 7;
-pub const DIRECT_THRESHOLD: usize = 8;
-pub const COLLECTIVE: usize = 9;
+pub const NETWORK: usize = 7;
+pub const PROVIDER: usize = 8;
+pub const ENCRYPT: usize = 9;
+pub const DIRECT_THRESHOLD: usize = 10;
+pub const COLLECTIVE: usize = 11;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -94,13 +96,35 @@ pub static TABLE: &[Tunable] = &[
         what: "Looks of the helper thread without any work before it sleeps until it is rung.",
     },
     Tunable {
+        name: "network",
+        variable: "PARNASS_NETWORK",
+        kind: Kind::Text,
+        default: Value::Text(Cow::Borrowed("auto")),
+        least: 0,
+        most: u64::MAX,
+        room: "abi",
+        measured: false,
+        what: "What carries messages between hosts: tcp, ofi (libfabric), or auto, which is libfabric where every host has hardware that TCP makes no use of, and else TCP.",
+    },
+    Tunable {
+        name: "provider",
+        variable: "PARNASS_PROVIDER",
+        kind: Kind::Text,
+        default: Value::Text(Cow::Borrowed("")),
+        least: 0,
+        most: u64::MAX,
+        room: "transport-ofi",
+        measured: false,
+        what: "The provider of libfabric that is taken, as fi_info names it, or the part of that name before or after the semicolon; none: one of hardware, and else tcp. `parnass info` lists those that are here.",
+    },
+    Tunable {
         name: "encrypt",
         variable: "PARNASS_ENCRYPT",
         kind: Kind::Switch,
         default: Value::Switch(false),
         least: 0,
         most: u64::MAX,
-        room: "transport-tcp",
+        room: "transport-stream",
         measured: false,
         what: "Whether what ranks on different hosts tell each other is encrypted and authenticated; mpiexec --encrypt is the same. Within a host nothing is.",
     },

@@ -60,9 +60,18 @@ pub struct Row {
     /// Skipped, and said so, on machines with less memory to spare.
     #[serde(default)]
     needs_free_gib: u64,
+    /// Skipped, and said so, where the linker does not know this shared library.
+    #[serde(default)]
+    needs_library: String,
     /// Only with `--full`.
     #[serde(default)]
     pub full: bool,
+}
+
+/// Whether the linker knows a shared library.
+fn has_library(name: &str) -> bool {
+    let listed = Command::new("/sbin/ldconfig").arg("-p").output();
+    listed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(name))
 }
 
 fn default_limit_s() -> u64 {
@@ -221,6 +230,11 @@ pub fn run(
     if is_fortran(places, row)
         && let Some(reason) = without_fortran(places)
     {
+        tally.add("programs", name, Duration::ZERO, Verdict::Skipped(reason));
+        return Ok(());
+    }
+    if !row.needs_library.is_empty() && !has_library(&row.needs_library) {
+        let reason = format!("{} is not installed", row.needs_library);
         tally.add("programs", name, Duration::ZERO, Verdict::Skipped(reason));
         return Ok(());
     }

@@ -28,9 +28,9 @@ pub fn transport_shm(settings: &Settings) -> parnass_transport_shm::Tuning {
     }
 }
 
-/// For parnass-transport-tcp.
-pub fn transport_tcp(settings: &Settings) -> parnass_transport_tcp::Tuning {
-    parnass_transport_tcp::Tuning {
+/// For parnass-transport-stream.
+pub fn transport_stream(settings: &Settings) -> parnass_transport_stream::Tuning {
+    parnass_transport_stream::Tuning {
         encrypt: settings.switch(tunables::ENCRYPT),
     }
 }

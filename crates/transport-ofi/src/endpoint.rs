@@ -1,0 +1,399 @@
+//! One endpoint of libfabric with all that belongs to it. What is unsafe in this crate besides finding the library is here;
+//! what is here knows no packets.
+//!
+//! Buffers for what is sent and received lie in one piece of memory, and are named by their numbers, *slots*. All calls are
+//! made by one thread at a time: an endpoint is behind a lock.
+
+use crate::abi;
+use crate::library::{Library, Signals, Way, Ways};
+use parnass_base::{Scratch, UserAddress};
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+
+/// Bytes of a slot: what providers send at once, without asking whether they may.
+pub const SLOT: usize = 16 << 10;
+/// Slots for what is received and for what is sent.
+pub const RECEIVING: Range<usize> = 0..64;
+pub const SENDING: Range<usize> = 64..128;
+/// Bytes that an operation's context may take, for the provider (`struct fi_context2`).
+const CONTEXT: usize = 64;
+/// Longest address of an endpoint, in bytes.
+pub const ADDRESS: usize = 256;
+
+/// What has become of an operation.
+#[derive(Debug)]
+pub enum Completion {
+    /// So many bytes have come into this slot.
+    Received(usize, usize),
+    /// This slot is sent, and free.
+    Sent(usize),
+    /// The operation of this slot has failed.
+    Failed(usize, io::Error),
+}
+
+/// See the module's description.
+pub struct Endpoint {
+    library: Arc<Library>,
+    fabric: *mut abi::Fabric,
+    domain: *mut abi::Domain,
+    vector: *mut abi::Vector,
+    queue: *mut abi::Queue,
+    endpoint: *mut abi::Endpoint,
+    /// The memory of the slots, as the provider knows it; null where it need not.
+    memory: *mut abi::Memory,
+    slots: Scratch,
+    contexts: Scratch,
+    inject_size: usize,
+    wait: Option<RawFd>,
+    provider: String,
+}
+
+// SAFETY: the objects belong to no thread; that one call is made at a time is seen to by exclusive access, which all methods
+// that make calls ask for.
+unsafe impl Send for Endpoint {}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} of {:?}", self.provider, self.library)
+    }
+}
+
+/// The `fid` of an object, null for null.
+macro_rules! fid {
+    ($object:expr) => {
+        $object.cast::<abi::Fid>()
+    };
+}
+
+impl Endpoint {
+    /// An endpoint that is open.
+    ///
+    /// # Errors
+    /// A sentence: which step has failed, and why.
+    pub fn open(ways: &Ways, way: &Way) -> Result<Endpoint, String> {
+        let _signals = Signals::keep();
+        let library = ways.library().clone();
+        let mut new = Endpoint {
+            library: library.clone(),
+            fabric: std::ptr::null_mut(),
+            domain: std::ptr::null_mut(),
+            vector: std::ptr::null_mut(),
+            queue: std::ptr::null_mut(),
+            endpoint: std::ptr::null_mut(),
+            memory: std::ptr::null_mut(),
+            slots: Scratch::new(SLOT * SENDING.end),
+            contexts: Scratch::new(CONTEXT * SENDING.end),
+            inject_size: 0,
+            wait: None,
+            provider: way.provider.clone(),
+        };
+        let check = |step: &str, result: c_int| {
+            let said =
+                || format!("{} of {}: {step}: {}", way.domain, way.provider, library.error(result as isize));
+            if result == 0 { Ok(()) } else { Err(said()) }
+        };
+        let info = ways.info(way);
+        let none = std::ptr::null_mut();
+        // SAFETY: the list is whole. Nothing else is done with its entries meanwhile; providers may write to them.
+        let (attributes, inject_size, mode) =
+            unsafe { ((*info).fabric, (*(*info).transmit).inject_size, (*(*info).domain).memory_mode) };
+        new.inject_size = inject_size;
+        // SAFETY: attributes that libfabric has made itself, and a place for the object.
+        check("fabric", unsafe { (library.open_fabric)(attributes, &mut new.fabric, none) })?;
+        // SAFETY: an object that was opened has a whole table; the entry is one of this fabric.
+        let result = unsafe { ((*(*new.fabric).ops).domain)(new.fabric, info, &mut new.domain, none) };
+        check("domain", result)?;
+        let mut vector = abi::VectorAttributes {
+            kind: abi::AV_UNSPEC,
+            receive_context_bits: 0,
+            count: 0,
+            endpoints_per_node: 0,
+            name: std::ptr::null(),
+            map_address: none,
+            flags: 0,
+        };
+        // SAFETY: whole attributes, a place for the object, and the table of an open object.
+        let result =
+            unsafe { ((*(*new.domain).ops).open_vector)(new.domain, &mut vector, &mut new.vector, none) };
+        check("address vector", result)?;
+        new.open_queue().map_err(|error| format!("{} of {}: queue: {error}", way.domain, way.provider))?;
+        // SAFETY: an entry of this domain, a place for the object, the table of an open object.
+        let result = unsafe { ((*(*new.domain).ops).endpoint)(new.domain, info, &mut new.endpoint, none) };
+        check("endpoint", result)?;
+        // SAFETY: open objects, which the endpoint may be bound to, and its own table.
+        let (vector, queue, enable) = unsafe {
+            let ops = &*(*new.endpoint).fid.ops;
+            let own = fid!(new.endpoint);
+            let vector = (ops.bind)(own, fid!(new.vector), 0);
+            let queue = (ops.bind)(own, fid!(new.queue), abi::SEND | abi::RECV);
+            (vector, queue, (ops.control)(own, abi::ENABLE, none))
+        };
+        check("binding the address vector", vector)?;
+        check("binding the queue", queue)?;
+        check("enabling", enable)?;
+        if mode & abi::MR_LOCAL != 0 {
+            new.register(mode & abi::MR_ENDPOINT != 0).map_err(|error| {
+                format!("{} of {}: registering memory: {error}", way.domain, way.provider)
+            })?;
+        }
+        for slot in RECEIVING {
+            new.receive(slot)
+                .map_err(|error| format!("{} of {}: receiving: {error}", way.domain, way.provider))?;
+        }
+        Ok(new)
+    }
+
+    /// The completion queue: one that a poll set can watch, if the provider has such.
+    fn open_queue(&mut self) -> io::Result<()> {
+        for wait in [abi::WAIT_FD, abi::WAIT_NONE] {
+            let mut attributes = abi::QueueAttributes {
+                size: 2 * SENDING.end,
+                flags: 0,
+                format: abi::CQ_FORMAT_MSG,
+                wait,
+                signaling_vector: 0,
+                wait_condition: 0,
+                wait_set: std::ptr::null_mut(),
+            };
+            let none = std::ptr::null_mut();
+            // SAFETY: whole attributes, a place for the object, the table of an open object.
+            let result = unsafe {
+                ((*(*self.domain).ops).open_queue)(self.domain, &mut attributes, &mut self.queue, none)
+            };
+            if result == 0 && wait == abi::WAIT_NONE {
+                return Ok(());
+            }
+            if result == 0 {
+                let mut descriptor: c_int = -1;
+                // SAFETY: an open queue with a descriptor to wait for, and a place for its number.
+                let result = unsafe {
+                    let ops = &*(*self.queue).fid.ops;
+                    (ops.control)(fid!(self.queue), abi::GETWAIT, (&raw mut descriptor).cast())
+                };
+                if result == 0 && descriptor >= 0 {
+                    self.wait = Some(descriptor);
+                    return Ok(());
+                }
+                self.close(fid!(self.queue));
+                self.queue = std::ptr::null_mut();
+            } else if wait == abi::WAIT_NONE {
+                return Err(self.library.error(result as isize));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the memory of the slots known to the provider; `by_endpoint`: for this endpoint alone.
+    fn register(&mut self, by_endpoint: bool) -> io::Result<()> {
+        let (start, length) = (self.slots.address().as_ptr(), self.slots.len());
+        let none = std::ptr::null_mut();
+        // SAFETY: memory of this value, which is unmapped only after the registration was closed.
+        let result = unsafe {
+            let register = (*(*self.domain).memory).register;
+            let access = abi::SEND | abi::RECV;
+            register(fid!(self.domain), start.cast(), length, access, 0, 1, 0, &mut self.memory, none)
+        };
+        if result != 0 {
+            return Err(self.library.error(result as isize));
+        }
+        if by_endpoint {
+            // SAFETY: an open registration, and the endpoint that it is for.
+            let result = unsafe {
+                let ops = &*(*self.memory).fid.ops;
+                match (ops.bind)(fid!(self.memory), fid!(self.endpoint), 0) {
+                    0 => (ops.control)(fid!(self.memory), abi::ENABLE, none),
+                    result => result,
+                }
+            };
+            if result != 0 {
+                return Err(self.library.error(result as isize));
+            }
+        }
+        Ok(())
+    }
+
+    fn descriptor(&self) -> *mut c_void {
+        // SAFETY: null, or an open registration.
+        unsafe { self.memory.as_ref() }.map_or(std::ptr::null_mut(), |memory| memory.descriptor)
+    }
+
+    /// Where a slot lies.
+    pub fn slot(&self, slot: usize) -> UserAddress {
+        assert!(slot < SENDING.end, "no slot {slot}");
+        self.slots.address().offset((slot * SLOT) as i64)
+    }
+
+    fn context(&self, slot: usize) -> *mut c_void {
+        self.contexts.address().offset((slot * CONTEXT) as i64).as_ptr().cast()
+    }
+
+    /// Whose operation has completed.
+    fn slot_of(&self, context: *mut c_void) -> Option<usize> {
+        let offset = (context as usize).checked_sub(self.contexts.address().value())?;
+        (offset % CONTEXT == 0 && offset / CONTEXT < SENDING.end).then_some(offset / CONTEXT)
+    }
+
+    /// The address of this endpoint, for others.
+    pub fn name(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = [0u8; ADDRESS];
+        let mut length = bytes.len();
+        // SAFETY: an enabled endpoint, its own table, and room of the length given.
+        let result = unsafe {
+            let get_name = (*(*self.endpoint).connections).get_name;
+            get_name(fid!(self.endpoint), bytes.as_mut_ptr().cast(), &mut length)
+        };
+        if result != 0 {
+            return Err(self.library.error(result as isize));
+        }
+        Ok(bytes[..length.min(ADDRESS)].to_vec())
+    }
+
+    /// Makes an address of an endpoint of the same kind usable.
+    pub fn insert(&mut self, address: &[u8]) -> io::Result<u64> {
+        let mut bytes = [0u8; ADDRESS];
+        let length = address.len().min(ADDRESS);
+        bytes[..length].copy_from_slice(&address[..length]);
+        let mut name = abi::ADDRESS_UNSPECIFIED;
+        // SAFETY: one address, with nothing but zeros behind it in case its own idea of its length is longer, and a place
+        // for one name.
+        let inserted = unsafe {
+            let insert = (*(*self.vector).ops).insert;
+            insert(self.vector, bytes.as_ptr().cast(), 1, &mut name, 0, std::ptr::null_mut())
+        };
+        if inserted == 1 {
+            return Ok(name);
+        }
+        let number = if inserted < 0 { inserted as isize } else { libc::EADDRNOTAVAIL as isize };
+        Err(self.library.error(number))
+    }
+
+    /// Makes a slot ready for the next message.
+    pub fn receive(&mut self, slot: usize) -> io::Result<()> {
+        debug_assert!(RECEIVING.contains(&slot), "slot {slot} is not for receiving");
+        let (buffer, context, descriptor) = (self.slot(slot).as_ptr(), self.context(slot), self.descriptor());
+        // SAFETY: the slot lives until the endpoint is closed, and nobody uses it before its completion.
+        let result = unsafe {
+            let receive = (*(*self.endpoint).messages).receive;
+            receive(self.endpoint, buffer.cast(), SLOT, descriptor, abi::ADDRESS_UNSPECIFIED, context)
+        };
+        if result == 0 { Ok(()) } else { Err(self.library.error(result)) }
+    }
+
+    /// Sends the first `length` bytes of a slot; `may_inject`: without a completion, if they are few. `true`: the slot is free at
+    /// once; else its completion will say so.
+    ///
+    /// # Errors
+    /// `WouldBlock`: not now. Else what libfabric says.
+    pub fn send(&mut self, slot: usize, length: usize, target: u64, may_inject: bool) -> io::Result<bool> {
+        debug_assert!(SENDING.contains(&slot) && length <= SLOT, "slot {slot} is not for sending");
+        let (buffer, context, descriptor) = (self.slot(slot).as_ptr(), self.context(slot), self.descriptor());
+        let inject = may_inject && length <= self.inject_size;
+        // SAFETY: the slot lives until the endpoint is closed, and nobody writes to it before its completion; what is
+        // injected may be reused at once.
+        let result = unsafe {
+            let messages = &*(*self.endpoint).messages;
+            if inject {
+                (messages.inject)(self.endpoint, buffer.cast(), length, target)
+            } else {
+                (messages.send)(self.endpoint, buffer.cast(), length, descriptor, target, context)
+            }
+        };
+        match result {
+            0 => Ok(inject),
+            number => Err(self.library.error(number)),
+        }
+    }
+
+    /// Lets the provider work, and takes what has completed.
+    ///
+    /// # Errors
+    /// The queue is of no use any more.
+    pub fn progress(&mut self, completed: &mut Vec<Completion>) -> io::Result<()> {
+        const NONE: abi::Entry = abi::Entry { context: std::ptr::null_mut(), flags: 0, length: 0 };
+        loop {
+            let mut entries = [NONE; 32];
+            // SAFETY: an open queue, its own table, and room for so many entries of the format that it was opened with.
+            let count = unsafe {
+                ((*(*self.queue).ops).read)(self.queue, entries.as_mut_ptr().cast(), entries.len())
+            };
+            match count {
+                number if number == -abi::EAGAIN => return Ok(()),
+                number if number == -abi::EAVAIL => self.failed(completed)?,
+                number if number < 0 => return Err(self.library.error(number)),
+                count => {
+                    for entry in &entries[..count as usize] {
+                        let Some(slot) = self.slot_of(entry.context) else { continue };
+                        completed.push(if RECEIVING.contains(&slot) {
+                            Completion::Received(slot, entry.length.min(SLOT))
+                        } else {
+                            Completion::Sent(slot)
+                        });
+                    }
+                    if (count as usize) < entries.len() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes an operation that has failed.
+    fn failed(&mut self, completed: &mut Vec<Completion>) -> io::Result<()> {
+        // SAFETY: all-zero is a valid entry, to be overwritten.
+        let mut entry: abi::ErrorEntry = unsafe { std::mem::zeroed() };
+        // SAFETY: an open queue, its own table, and room for an entry of any version.
+        let count = unsafe { ((*(*self.queue).ops).read_error)(self.queue, &mut entry, 0) };
+        if count == -abi::EAGAIN {
+            return Ok(());
+        }
+        if count < 0 {
+            return Err(self.library.error(count));
+        }
+        if let Some(slot) = self.slot_of(entry.context) {
+            completed.push(Completion::Failed(slot, self.library.error(entry.error as isize)));
+        }
+        Ok(())
+    }
+
+    /// What a poll set can watch, if there is such. It belongs to the provider.
+    pub fn wait_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the descriptor is open as long as the queue, and so as long as this value.
+        self.wait.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+
+    /// Whether the descriptor will tell of whatever comes from now on: nothing is there already.
+    pub fn may_wait(&mut self) -> bool {
+        if self.wait.is_none() {
+            return true;
+        }
+        let mut queue = fid!(self.queue);
+        // SAFETY: an open fabric, its own table, and one open queue of it.
+        unsafe { ((*(*self.fabric).ops).try_wait)(self.fabric, &mut queue, 1) == 0 }
+    }
+
+    fn close(&self, object: *mut abi::Fid) {
+        if !object.is_null() {
+            // SAFETY: an open object, closed once, before those that it was made of. A failure leaves it open, which does no
+            // harm.
+            let _ = unsafe { ((*(*object).ops).close)(object) };
+        }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        for object in [
+            fid!(self.endpoint),
+            fid!(self.memory),
+            fid!(self.queue),
+            fid!(self.vector),
+            fid!(self.domain),
+            fid!(self.fabric),
+        ] {
+            self.close(object);
+        }
+    }
+}

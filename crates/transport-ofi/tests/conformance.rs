@@ -1,0 +1,94 @@
+//! Libfabric does what every network must do, over its provider for TCP.
+
+use parnass_transport::Network;
+use parnass_transport::conformance::{NetworkJob, check_network};
+use parnass_transport_ofi::{Listener, Selection, Tuning};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A maker of jobs over a provider; `None`, and the reason said, where it is not here.
+fn maker(provider: &'static str, encrypt: bool) -> Option<impl Fn(u32) -> NetworkJob> {
+    let selection = Selection::parse("lo").unwrap();
+    if let Err(reason) = Listener::new("here", Some(provider), &selection) {
+        eprintln!("skip: {reason}");
+        return None;
+    }
+    Some(move |size: u32| {
+        let listeners: Vec<Listener> =
+            (0..size).map(|_| Listener::new("here", Some(provider), &selection).unwrap()).collect();
+        let contacts: Vec<Vec<u8>> = listeners.iter().map(Listener::contact).collect();
+        (0..)
+            .zip(listeners)
+            .map(|(rank, listener)| {
+                let lost = Box::new(|loss| panic!("{loss}"));
+                let tuning = Tuning { encrypt };
+                let network =
+                    listener.join(rank, &[7; 32], &contacts, Box::new(|| ()), lost, tuning).unwrap();
+                Arc::new(network) as Arc<dyn parnass_transport::Network>
+            })
+            .collect()
+    })
+}
+
+#[test]
+fn conforms_over_tcp() {
+    if let Some(make) = maker("tcp", false) {
+        check_network(&make);
+    }
+}
+
+#[test]
+fn conforms_where_it_is_encrypted() {
+    if let Some(make) = maker("tcp", true) {
+        check_network(&make);
+    }
+}
+
+/// A rank that sleeps, and looks at nothing by itself, is connected to and woken, and so is one that has been asleep for a while.
+#[test]
+fn sleepers_are_connected_to_and_woken() {
+    let selection = Selection::parse("lo").unwrap();
+    let open = || Listener::new("here", Some("tcp"), &selection);
+    let (first, second) = match (open(), open()) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(reason), _) | (_, Err(reason)) => {
+            eprintln!("skip: {reason}");
+            return;
+        }
+    };
+    let contacts = [first.contact(), second.contact()];
+    let (wake, woken) = std::sync::mpsc::channel();
+    let lost = || Box::new(|loss| panic!("{loss}"));
+    let tuning = Tuning { encrypt: false };
+    let awake = first.join(0, &[7; 32], &contacts, Box::new(|| ()), lost(), tuning).unwrap();
+    let waker = Box::new(move || {
+        // Nobody listens any more: the test is over.
+        let _ = wake.send(());
+    });
+    let asleep = second.join(1, &[7; 32], &contacts, waker, lost(), tuning).unwrap();
+    for number in 0..3 {
+        asleep.arm();
+        while asleep.look() {
+            asleep.take(10, &mut |_| true);
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        while woken.try_recv().is_ok() {}
+        assert!(awake.post(1, 0, &[number]));
+        let start = Instant::now();
+        while woken.try_recv().is_err() {
+            awake.poll();
+            assert!(start.elapsed() < Duration::from_secs(15), "message {number} wakes nobody");
+            std::thread::yield_now();
+        }
+        eprintln!("message {number} woke after {:?}", start.elapsed());
+        let mut taken = Vec::new();
+        while taken.is_empty() {
+            asleep.look();
+            asleep.take(10, &mut |message| {
+                taken.push(message.words[0]);
+                true
+            });
+        }
+        assert_eq!(taken, [number]);
+    }
+}
