@@ -1,6 +1,7 @@
 //! Where the parts are put together: the only place that names a concrete transport.
 
 use crate::errors;
+use outside::{CARD_HEAD_BYTES, Outside, card};
 use parnass_bootstrap::Membership;
 use parnass_collectives::Overrides;
 use parnass_mpi::coll::Settings as CollectiveSettings;
@@ -18,6 +19,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 pub mod network;
+mod outside;
 #[rustfmt::skip]
 mod tuning;
 
@@ -36,27 +38,38 @@ fn shared_memory(
 
 /// The way to all ranks, and what of their places matters to collectives.
 struct Way {
-    transport: Box<dyn Transport>,
+    transport: Arc<dyn Transport>,
+    /// The way to processes of other worlds.
+    outside: Outside,
     oversubscribed: bool,
     /// Empty where all ranks are on one.
     nodes: Vec<u32>,
 }
 
-/// Shared memory, and a network when there are ranks on other nodes.
+/// Shared memory, and a network when there are ranks on other nodes, or parents of another world.
 fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) -> Result<Way, String> {
     let cores = membership.local_cpus as u32;
-    if membership.local_size == membership.size {
+    let near = Arc::new(shared);
+    let one_node = membership.local_size == membership.size;
+    let outside =
+        |start| Outside::new(membership.clone(), near.clone(), tuning::transport_stream(settings), start);
+    if one_node && membership.parents.is_empty() {
         let oversubscribed = membership.size > cores;
-        return Ok(Way { transport: Box::new(shared), oversubscribed, nodes: Vec::new() });
+        let outside = outside(None);
+        return Ok(Way { transport: near.clone(), outside, oversubscribed, nodes: Vec::new() });
     }
-    let selection = selection()?;
     let nodes: Vec<u32> = (0..membership.size).map(|rank| membership.node_of(rank)).collect();
-    let host = membership.nodes.name(membership.node_of(membership.rank));
-    let listener = Listener::new(host, &selection)?;
-    let fabric = network::fabric(settings, host, &selection)?;
+    let selection = selection()?;
+    let listener = Listener::new(host(membership), &selection)?;
+    let card = card(membership, settings, &listener.contact());
+    // A spawned world must be able to talk to its parents, which TCP is for.
+    let fabric = match membership.parents.is_empty() {
+        true => network::fabric(settings, host(membership), &selection)?,
+        false => None,
+    };
     let contacts = network::Contacts {
         cores,
-        tcp: listener.contact(),
+        tcp: card.clone(),
         fabric: fabric.as_ref().map(Fabric::contact).unwrap_or_default(),
     };
     let places = membership
@@ -66,43 +79,63 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         places.iter().map(|place| network::Contacts::decode(place)).collect();
     let contacts = contacts.ok_or("a rank does not say where it is: use one release on all hosts")?;
     let crowd = Crowd::of(&contacts, membership.rank).ok_or("a rank does not say where it is")?;
-    shared.count_apart(crowd.here - membership.local_size);
-    let near = Arc::new(shared);
     let oversubscribed = crowd.oversubscribed;
-    let job = membership.clone();
-    let on_loss = Box::new(move |loss: Loss| {
-        job.launcher().abort(LOST, &format!("rank {}: {loss}", job.rank));
-        errors::exit_now(LOST)
-    });
+    if one_node {
+        // The parents were given the cards. What leads to them is a network like that of any world that meets another later.
+        let outside = outside(Some((listener, card)));
+        return Ok(Way { transport: near.clone(), outside, oversubscribed, nodes: Vec::new() });
+    }
+    near.count_apart(crowd.here - membership.local_size);
     let (rank, key, tuning) = (membership.rank, membership.key(), tuning::transport_stream(settings));
     // Libfabric where it was asked for, and else where every rank has the same of it.
     let agreed = || {
         let first = contacts.first().and_then(|place| provider_of(&place.fabric));
         first.is_some() && contacts.iter().all(|place| provider_of(&place.fabric) == first)
     };
-    let transport: Box<dyn Transport> = match fabric {
+    let (transport, outside): (Arc<dyn Transport>, Outside) = match fabric {
         Some(fabric) if network::is_asked_for(settings) || agreed() => {
             let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.fabric[..]).collect();
             let network = fabric
-                .join(rank, key, &contacts, waker(&near), on_loss, tuning)
+                .join(rank, key, &contacts, waker(&near), on_loss(membership), tuning)
                 .map_err(|error| format!("libfabric cannot be used: {error}"))?;
-            Box::new(Hybrid::new(near, network, &nodes))
+            (Arc::new(Hybrid::new(near.clone(), network, &nodes)), outside(None).without_way())
         }
         _ => {
-            let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.tcp[..]).collect();
+            let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.tcp[CARD_HEAD_BYTES..]).collect();
             let network = listener
-                .join(rank, key, &contacts, waker(&near), on_loss, tuning)
+                .join(rank, key, &contacts, waker(&near), on_loss(membership), tuning)
                 .map_err(|error| format!("TCP cannot be used: {error}"))?;
-            Box::new(Hybrid::new(near, network, &nodes))
+            let network = Arc::new(network);
+            let outside = outside(None).with_network(network.clone(), card);
+            (Arc::new(Hybrid::new(near.clone(), network, &nodes)), outside)
         }
     };
-    Ok(Way { transport, oversubscribed, nodes })
+    Ok(Way { transport, outside, oversubscribed, nodes })
+}
+
+/// Ends the job when a peer is lost.
+fn on_loss(membership: &Arc<Membership>) -> Box<dyn Fn(Loss) + Send> {
+    let job = membership.clone();
+    Box::new(move |loss: Loss| {
+        let text = format!("rank {}: {loss}", job.rank);
+        if job.launcher().is_connected() {
+            job.launcher().abort(LOST, &text);
+        } else {
+            let _ = writeln!(io::stderr().lock(), "parnass: {text}");
+        }
+        errors::exit_now(LOST)
+    })
 }
 
 /// The interfaces that may be used.
 fn selection() -> Result<Selection, String> {
     let words = std::env::var(INTERFACE_VARIABLE).unwrap_or_default();
     Selection::parse(&words).map_err(|reason| format!("{INTERFACE_VARIABLE} is '{words}': {reason}"))
+}
+
+/// The name of this process's host, as the user wrote it.
+fn host(membership: &Membership) -> &str {
+    membership.nodes.name(membership.node_of(membership.rank))
 }
 
 /// How many ranks share machines, from what all have told. The same at every rank, but for `here`.
@@ -118,7 +151,7 @@ impl Crowd {
         let mut machines: BTreeMap<String, (u32, u32)> = BTreeMap::new();
         let mut here = None;
         for (rank, place) in (0..).zip(places) {
-            let machine = machine_of(&place.tcp)?;
+            let machine = machine_of(place.tcp.get(CARD_HEAD_BYTES..)?)?;
             if rank == me {
                 here = Some(machine.clone());
             }
@@ -146,19 +179,25 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
     let membership = Arc::new(membership);
-    let Way { transport, oversubscribed, nodes } = way(shared, &membership, &tunables)?;
-    let interface = Interface::with(transport, tuning::portals(&tunables))
+    let Way { transport, outside, oversubscribed, nodes } = way(shared, &membership, &tunables)?;
+    let cores = parnass_bootstrap::available_processors() as u32;
+    let interface = Interface::over(transport, tuning::portals(&tunables))
         .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {
         app_number: membership.app_number,
-        universe_size: membership.size as i32,
+        universe_size: membership.size.max(cores) as i32,
         host_name: parnass_mpi::environment::machine_name(),
         thread_level,
         tuning: tuning::mpi(&tunables),
         collectives: CollectiveSettings { overrides, oversubscribed, nodes },
-        launcher: Box::new(Launcher(membership)),
+        launcher: Box::new(Launcher(membership.clone())),
+        connector: Some(Arc::new(outside)),
     };
-    Ok(Process::new(interface, settings))
+    let process = Process::new(interface, settings);
+    if !membership.parents.is_empty() {
+        process.accept_parents(&membership.parents).map_err(|error| error.message().to_owned())?;
+    }
+    Ok(process)
 }
 
 /// What the launcher has decided; without one, what the environment says.

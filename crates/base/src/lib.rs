@@ -10,6 +10,8 @@ pub mod copy;
 pub mod doorbell;
 pub mod file;
 pub mod futex;
+mod growing;
+mod held;
 pub mod inherited;
 pub mod lane;
 pub mod lock;
@@ -21,5 +23,7 @@ mod region;
 pub mod socket;
 
 pub use address::{Scratch, UserAddress};
+pub use growing::Growing;
+pub use held::Held;
 pub use record::{Record, Word32, Word64};
 pub use region::{PAGE, Placed, Region, Table, Window};

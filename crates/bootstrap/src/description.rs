@@ -105,6 +105,8 @@ pub struct Description {
     pub key: Key,
     /// The tunables that do not have their defaults, as NAME=VALUE.
     pub tunables: Vec<String>,
+    /// What the processes that have started this world tell it; empty where it was started by a user.
+    pub parents: Vec<u8>,
 }
 
 impl Description {
@@ -124,6 +126,7 @@ impl Description {
         for tunable in &self.tunables {
             encoder.bytes(tunable.as_bytes());
         }
+        encoder.bytes(&self.parents);
         encoder.finish()
     }
 
@@ -137,8 +140,9 @@ impl Description {
         let names = (0..decoder.count(4)?).map(|_| decoder.text()).collect::<Option<Vec<_>>>()?;
         let of_rank = (0..decoder.count(4)?).map(|_| decoder.u32()).collect::<Option<Vec<_>>>()?;
         let tunables = (0..decoder.count(4)?).map(|_| decoder.text()).collect::<Option<Vec<_>>>()?;
+        let parents = decoder.bytes()?.to_vec();
         decoder.end()?;
-        Some(Description { nodes: Nodes::new(of_rank, names)?, key, tunables })
+        Some(Description { nodes: Nodes::new(of_rank, names)?, key, tunables, parents })
     }
 
     /// An anonymous file with the description, to be handed to ranks.
@@ -220,7 +224,7 @@ mod tests {
             let names = ["a", "b.example", "c"].map(str::to_owned).to_vec();
             let tunables = (0..key[0] % 3).map(|number| format!("spins={number}")).collect();
             let nodes = Nodes::new(of_rank, names).unwrap();
-            let description = Description { nodes, key: Key(key), tunables };
+            let description = Description { nodes, key: Key(key), tunables, parents: key[1..].to_vec() };
             let bytes = description.encode();
             prop_assert_eq!(Description::decode(&bytes), Some(description));
             for cut in 0..bytes.len() {

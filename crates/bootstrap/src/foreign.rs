@@ -190,7 +190,7 @@ fn meet(
             let names = stations.into_iter().map(|station| station.host).collect();
             let nodes = Nodes::new(of_rank, names)
                 .ok_or_else(|| io::Error::other("the launcher's process mapping makes no sense"))?;
-            let description = Description { nodes, key, tunables: Vec::new() };
+            let description = Description { nodes, key, tunables: Vec::new(), parents: Vec::new() };
             let (_, local_size) = description.nodes.local(rank);
             let memory = make_memory(local_size)?;
             let members = admit(&socket, &address, &description, &memory, local_size - 1, app_number)?;
@@ -219,6 +219,7 @@ fn meet(
         bound: false,
         // Each process reads its own environment.
         tunables: None,
+        parents: Vec::new(),
         key,
         launcher: crate::LauncherLink::foreign(foreign),
     })

@@ -18,7 +18,7 @@ pub fn sample(decoder: usize) -> Vec<u8> {
         1 => Address { name: "parnass-1-2".into(), secret: Secret::random() }.to_string().into_bytes(),
         2 => {
             let tunables = vec!["spins=5".to_owned()];
-            Description { nodes: Nodes::one(3, "host"), key: Key([7; 32]), tunables }.encode()
+            Description { nodes: Nodes::one(3, "host"), key: Key([7; 32]), tunables, parents: vec![1, 2] }.encode()
         }
         3 => encode_parts(&[vec![1, 2], Vec::new(), vec![3]]),
         4 => b"(vector,(0,2,4),(2,1,3))".to_vec(),

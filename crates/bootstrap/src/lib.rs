@@ -19,6 +19,8 @@ mod link;
 mod pmi;
 mod pmix;
 mod protocol;
+mod services;
+mod spawn;
 pub mod wire;
 
 use std::fmt;
@@ -29,6 +31,8 @@ pub use description::{Description, Key, Nodes};
 use link::Given;
 pub use link::LauncherLink;
 pub use protocol::{Address, Message, PART_BYTES_MAXIMUM, Secret, VERSION, Welcome, receive, send};
+pub use services::{Services, look_up};
+pub use spawn::{Caller, Errand, Launch, SPAWN_VARIABLE, Started, installed_launcher};
 
 /// Environment variable with the [`Address`] of the launcher.
 pub const JOB_VARIABLE: &str = "PARNASS_JOB";
@@ -67,6 +71,8 @@ pub struct Membership {
     pub bound: bool,
     /// The tunables that do not have their defaults, as the launcher has decided; `None` without one.
     pub tunables: Option<Vec<String>>,
+    /// What the processes that have started this world tell it; empty where it was started by a user.
+    pub parents: Vec<u8>,
     key: Key,
     launcher: LauncherLink,
 }
@@ -113,6 +119,7 @@ impl Membership {
             local_cpus: available_processors(),
             bound: false,
             tunables: None,
+            parents: Vec::new(),
             key: Key::random(),
             launcher: LauncherLink::none(),
         }
@@ -161,6 +168,7 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
         local_cpus: welcome.local_cpus,
         bound: welcome.bound,
         tunables: Some(description.tunables),
+        parents: description.parents,
         key: description.key,
         launcher: link,
     })

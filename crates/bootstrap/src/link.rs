@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use crate::description::{self, Description};
 use crate::foreign::Foreign;
 use crate::protocol::{self, Address, Message, PART_BYTES_MAXIMUM, Welcome};
-use crate::{Error, JOB_VARIABLE, UNSET};
+use crate::{Error, JOB_VARIABLE, Launch, UNSET};
 
 /// The connection of a rank to its launcher; every call does nothing in a world of one.
 #[derive(Debug)]
@@ -116,6 +116,22 @@ impl LauncherLink {
             }
             (Message::Refused(reason), _) => Err(io::Error::other(reason)),
             _ => Err(malformed()),
+        }
+    }
+
+    /// Has the launcher start an mpiexec beside this world, and tells its process id. `None`: there is no launcher that does so, and this process must do it itself.
+    ///
+    /// # Errors
+    /// The launcher cannot, or is gone.
+    pub fn spawn(&self, launch: &Launch) -> io::Result<Option<i32>> {
+        let Kind::Own { socket, exchanging, .. } = &self.0 else { return Ok(None) };
+        let file = description::file_of(c"parnass-spawn", &launch.encode())?;
+        let _one_thread = exchanging.lock();
+        protocol::send(socket.as_fd(), &Message::Spawn, &[file.as_fd()])?;
+        match protocol::receive(socket.as_fd())? {
+            (Message::Running(process), _) => Ok(Some(process)),
+            (Message::Refused(reason), _) => Err(io::Error::other(reason)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the launcher's answer is malformed")),
         }
     }
 

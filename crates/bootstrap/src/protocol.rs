@@ -11,6 +11,26 @@
 //! launcher:  exchanged                                    with the descriptor of a file of all parts
 //! rank:      finalized                                    MPI_Finalize is complete
 //!            abort CODE MESSAGE                           MPI_Abort
+//!            spawn                                        with the descriptor of a file: the mpiexec to start for it
+//! launcher:  running PROCESS                              or refused REASON
+//! ```
+//!
+//! The mpiexec that starts a world for a running process calls that process:
+//!
+//! ```text
+//! mpiexec:   spawning SECRET
+//! caller:    parents WATCH                                with the descriptor of a file: what the new world is told
+//! mpiexec:   spawned                                      with the descriptor of a file of what its processes tell; or
+//!            refused REASON
+//! caller:    finalized                                    where WATCH is 1: its end is no failure from now on
+//! mpiexec:   abort CODE MESSAGE                           where WATCH is 1: the new world has failed
+//! ```
+//!
+//! A process that has published the name of a service is asked:
+//!
+//! ```text
+//! asking:    lookup SERVICE
+//! asked:     port NAME                                    or refused REASON
 //! ```
 //!
 //! Nothing is ever sent on the socket to watch. Its end is the launcher's death, and the kernel ends the rank with it.
@@ -27,7 +47,7 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The most that a rank may give to an exchange.
 pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.
@@ -114,6 +134,20 @@ pub enum Message {
     Finalized,
     /// The rank has called MPI_Abort.
     Abort { code: i32, message: String },
+    /// The rank wants an mpiexec to be started; a file says how.
+    Spawn,
+    /// It is this process.
+    Running(i32),
+    /// An mpiexec that was started so calls.
+    Spawning(Secret),
+    /// A file has what it is to tell its ranks. Whether the two watch each other from then on.
+    Parents { watch: bool },
+    /// Its ranks are there; a file has what they tell.
+    Spawned,
+    /// Which port has the service of this name, in hexadecimal digits?
+    Lookup(String),
+    /// This one.
+    Port(String),
 }
 
 impl Message {
@@ -128,6 +162,13 @@ impl Message {
             Message::Exchanged => "exchanged".to_owned(),
             Message::Finalized => "finalized".to_owned(),
             Message::Abort { code, message } => format!("abort {code} {message}"),
+            Message::Spawn => "spawn".to_owned(),
+            Message::Running(process) => format!("running {process}"),
+            Message::Spawning(secret) => format!("spawning {:032x}", secret.0),
+            Message::Parents { watch } => format!("parents {}", u8::from(*watch)),
+            Message::Spawned => "spawned".to_owned(),
+            Message::Lookup(service) => format!("lookup {service}"),
+            Message::Port(name) => format!("port {name}"),
         };
         let mut text = text.into_bytes();
         text.truncate(TEXT_BYTES_MAXIMUM);
@@ -156,6 +197,13 @@ impl Message {
             "refused" => Message::Refused(rest.to_owned()),
             "exchanged" => Message::Exchanged,
             "finalized" => Message::Finalized,
+            "spawn" => Message::Spawn,
+            "running" => Message::Running(rest.parse().ok()?),
+            "spawning" => Message::Spawning(Secret(u128::from_str_radix(rest, 16).ok()?)),
+            "parents" => Message::Parents { watch: rest == "1" },
+            "spawned" => Message::Spawned,
+            "lookup" => Message::Lookup(rest.to_owned()),
+            "port" => Message::Port(rest.to_owned()),
             "abort" => {
                 let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
                 Message::Abort { code: code.parse().ok()?, message: message.to_owned() }
@@ -217,6 +265,13 @@ mod tests {
             Message::Exchange(Vec::new()),
             Message::Exchanged,
             Message::Finalized,
+            Message::Spawn,
+            Message::Running(12),
+            Message::Spawning(Secret::random()),
+            Message::Parents { watch: true },
+            Message::Spawned,
+            Message::Lookup("00ff".into()),
+            Message::Port("a:b c".into()),
             Message::Abort { code: -3, message: "out of cheese, twice".into() },
             Message::Abort { code: 3, message: String::new() },
         ] {

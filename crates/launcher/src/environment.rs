@@ -5,13 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use parnass_bootstrap::{Address, JOB_VARIABLE, LOCAL_RANK_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE};
+use parnass_bootstrap::{
+    Address, JOB_VARIABLE, LOCAL_RANK_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, SPAWN_VARIABLE,
+};
 
 use crate::arguments::Part;
 
 /// What this job sets for each of its ranks; the same variables of an outer job (a rank that runs mpiexec)
 /// end here.
-const OWN: [&str; 4] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, LOCAL_RANK_VARIABLE];
+const OWN: [&str; 5] = [JOB_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, LOCAL_RANK_VARIABLE, SPAWN_VARIABLE];
 /// Without these hardly any program runs, so they pass even a list that leaves them out.
 const ALWAYS: [&str; 3] = ["PATH", "HOME", "LD_LIBRARY_PATH"];
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";

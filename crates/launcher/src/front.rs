@@ -67,7 +67,7 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
             }
         }
         Fork::Parent(guardian) => {
-            drop((control, rank_input));
+            drop((control, rank_input, work)); // Who has started this world watches the guardian alone.
             let guardian = Pid::from_raw(guardian).expect("fork gives a process id above 0");
             if let Some(pipe) = &terminal {
                 rustix::io::ioctl_fionbio(pipe, true)?;

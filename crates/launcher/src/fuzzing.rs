@@ -32,7 +32,8 @@ pub fn sample(decoder: usize) -> Vec<u8> {
 /// Two hosts, the second below this one, and one program.
 fn plan() -> Plan {
     let nodes = Nodes::new(vec![0, 1], vec!["a".into(), "b".into()]).expect("two nodes");
-    let description = Description { nodes, key: Key([7; 32]), tunables: vec!["spins=5".into()] };
+    let description =
+        Description { nodes, key: Key([7; 32]), tunables: vec!["spins=5".into()], parents: Vec::new() };
     let way = Way { words: vec!["ssh".into(), "{host}".into()], program: "mpiexec".into(), fan_out: 32 };
     let part = Part { ranks: 2, program: "hello".into(), arguments: vec!["-v".into()], ..Part::default() };
     Plan {

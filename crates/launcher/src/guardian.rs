@@ -8,6 +8,7 @@ mod above;
 mod agents;
 mod ending;
 mod exchange;
+mod guests;
 mod members;
 mod streams;
 
@@ -19,7 +20,7 @@ use std::process::exit;
 use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
-use parnass_bootstrap::Address;
+use parnass_bootstrap::{Address, Caller};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
@@ -35,6 +36,7 @@ use crate::ranks::{Rank, Starter};
 use above::Above;
 use agents::{Agent, Feed};
 use exchange::Exchanges;
+use guests::Guests;
 
 /// Between the request to end (SIGTERM) and the order (SIGKILL).
 const GRACE: Duration = Duration::from_secs(2);
@@ -65,6 +67,8 @@ enum Source {
     Agent(usize),
     AgentErrors(usize),
     Input,
+    /// The process that has started this world.
+    Caller,
 }
 
 impl Source {
@@ -81,6 +85,7 @@ impl Source {
             Source::Agent(index) => (8, index),
             Source::AgentErrors(index) => (9, index),
             Source::Input => (10, 0),
+            Source::Caller => (11, 0),
         };
         epoll::EventData::new_u64(kind << 32 | index as u64)
     }
@@ -98,6 +103,7 @@ impl Source {
             7 => Source::RankInput,
             8 => Source::Agent(index),
             9 => Source::AgentErrors(index),
+            11 => Source::Caller,
             _ => Source::Input,
         }
     }
@@ -127,6 +133,8 @@ pub struct Work {
     pub variables: Vec<Variables>,
     /// Whether the user's outputs are terminals.
     pub terminals: [bool; 2],
+    /// The process that starts this world, where it is no user.
+    pub caller: Option<Caller>,
 }
 
 /// Runs the job in a process that was forked for it, and ends that process.
@@ -179,6 +187,14 @@ struct Guardian {
     /// What rank 0 reads, where it is below.
     feed: Option<Feed>,
     exchanges: Exchanges,
+    /// The process that has started this world, where it is no user.
+    caller: Option<Caller>,
+    /// It knows of the ranks.
+    introduced: bool,
+    /// It has called MPI_Finalize.
+    caller_finalized: bool,
+    /// Worlds that ranks of this node have started.
+    guests: Guests,
     /// Why this node can start nothing.
     problem: Option<Problem>,
     /// Every node of the job is ready.
@@ -237,7 +253,7 @@ impl Guardian {
         input: Option<OwnedFd>,
         mut above: Option<Above>,
     ) -> io::Result<Guardian> {
-        let Work { job, roster, programs, variables, terminals } = work;
+        let Work { job, roster, programs, variables, terminals, caller } = work;
         // A group of its own: who kills mpiexec with its whole group shall not hit both. Writing to a terminal
         // from there must not stop it.
         rustix::process::setpgid(None, None)?;
@@ -257,6 +273,10 @@ impl Guardian {
         epoll::add(&epoll, &control, Source::Control.encode(), readable)?;
         epoll::add(&epoll, &children, Source::Child.encode(), readable)?;
         epoll::add(&epoll, &listener, Source::Listener.encode(), readable)?;
+
+        if let Some(caller) = caller.as_ref().filter(|caller| caller.watch) {
+            epoll::add(&epoll, &caller.socket, Source::Caller.encode(), readable)?;
+        }
 
         let own = roster.own_ranks();
         let mut sinks = Vec::new();
@@ -306,6 +326,10 @@ impl Guardian {
             agents: Vec::new(),
             feed,
             exchanges: Exchanges::default(),
+            caller,
+            introduced: false,
+            caller_finalized: false,
+            guests: Guests::default(),
             problem: None,
             finishing: false,
             stuck: false,
@@ -387,6 +411,7 @@ impl Guardian {
             Source::Agent(index) => self.read_agent(index),
             Source::AgentErrors(index) => self.read_agent_errors(index),
             Source::Input => self.read_input(),
+            Source::Caller => self.read_caller(),
         }
     }
 

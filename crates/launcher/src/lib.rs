@@ -38,12 +38,23 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::Request;
+use parnass_bootstrap::{Caller, SPAWN_VARIABLE};
+use program::Problem;
 
 /// Exit code for a wrong command line.
 const USAGE_ERROR: u8 = 2;
 
 /// Runs `mpiexec` with these arguments (without the program's name).
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    // For a world that a running process starts, that process is told what goes wrong, and not the user.
+    let caller = match std::env::var(SPAWN_VARIABLE).ok().map(|address| Caller::call(&address)) {
+        None => None,
+        Some(Ok(caller)) => Some(caller),
+        Some(Err(error)) => return fail(&format!("the process that starts this world is gone: {error}"), 1),
+    };
+    if let Some(caller) = caller {
+        return run_spawned(arguments, caller);
+    }
     match arguments::parse(arguments) {
         Ok(Request::Help) => print(&arguments::help()),
         Ok(Request::Version) => print(&version()),
@@ -53,6 +64,29 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             Err(problem) => fail(&problem.message, problem.exit_code),
         },
         Err(message) => fail(&message, USAGE_ERROR),
+    }
+}
+
+/// Runs a world that a running process starts.
+fn run_spawned(arguments: Vec<OsString>, mut caller: Caller) -> ExitCode {
+    let request = arguments::parse(arguments);
+    let work = request.map_err(|message| Problem { message, exit_code: USAGE_ERROR }).and_then(|request| {
+        let Request::Run(job) = request else {
+            let message = "a program is to be started, and nothing else".to_owned();
+            return Err(Problem { message, exit_code: USAGE_ERROR });
+        };
+        plan::work(*job, |name| std::env::var(name).ok())
+    });
+    match work {
+        Ok(mut work) => {
+            work.roster.description.parents = std::mem::take(&mut caller.parents);
+            work.caller = Some(caller);
+            front::run(work)
+        }
+        Err(problem) => {
+            caller.refuse(&problem.message);
+            ExitCode::SUCCESS
+        }
     }
 }
 

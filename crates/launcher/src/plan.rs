@@ -47,9 +47,9 @@ pub fn work(mut job: Job, variable: impl Fn(&str) -> Option<String>) -> Result<W
     let programs = if node.is_some() { program::resolve(&job)? } else { Vec::new() };
     let tunables = tunables::decide(&mut job).map_err(usage)?;
     let variables = job.parts.iter().map(environment::of_part).collect();
-    let description = Description { nodes, key: Key::random(), tunables };
+    let description = Description { nodes, key: Key::random(), tunables, parents: Vec::new() };
     let roster = Roster { description, node, below, way };
-    Ok(Work { job, roster, programs, variables, terminals: [false; 2] })
+    Ok(Work { job, roster, programs, variables, terminals: [false; 2], caller: None })
 }
 
 /// The hosts of the batch system's allocation that this process is in, if it is in one of several nodes or tasks.

@@ -12,7 +12,7 @@ use parnass_base::process::{Start, prepare};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Resource, getpid, getrlimit, setrlimit};
 
-use parnass_bootstrap::{Address, LOCAL_RANK_VARIABLE, RANK_VARIABLE};
+use parnass_bootstrap::{Address, LOCAL_RANK_VARIABLE, Launch, RANK_VARIABLE};
 
 use crate::agent::plan::Variables;
 use crate::arguments::Job;
@@ -127,6 +127,45 @@ impl Starter {
         let child = command.spawn()?;
         let process = Pid::from_raw(child.id() as i32).expect("a process id above 0");
         Ok((process, pipes))
+    }
+}
+
+impl Starter {
+    /// Starts the mpiexec of a world that a rank starts, the `number`-th of this node.
+    ///
+    /// # Errors
+    /// What fork or exec says.
+    pub fn start_guest(
+        &mut self,
+        job: &Job,
+        launch: &Launch,
+        number: u32,
+    ) -> io::Result<(Pid, [OwnedFd; 2])> {
+        let mut launch = launch.clone();
+        let mut words = Vec::new();
+        if job.label {
+            words.push("-l".into());
+        }
+        if let Some(directory) = &self.output {
+            let directory = std::path::absolute(directory)?.join(format!("spawned.{number}"));
+            words.extend(["--output".into(), directory.into_os_string()]);
+        }
+        launch.words.splice(0..0, words);
+        let mut command = launch.command(&std::env::current_exe()?);
+        let (output, output_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (error, error_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&output, true)?;
+        rustix::io::ioctl_fionbio(&error, true)?;
+        command.stdout(output_end).stderr(error_end);
+        let start = Start {
+            own_process_group: true,
+            dies_with: Some(getpid().as_raw_nonzero().get()),
+            processors: Vec::new(),
+            open_files: self.open_files,
+        };
+        prepare(&mut command, start);
+        let child = command.spawn()?;
+        Ok((Pid::from_raw(child.id() as i32).expect("a process id above 0"), [output, error]))
     }
 }
 

@@ -172,6 +172,15 @@ impl Group {
         }
     }
 
+    /// Whether some member has this number or a higher one.
+    pub fn reaches(&self, number: u32) -> bool {
+        match &self.members {
+            Members::Regular { count: 0, .. } => false,
+            Members::Regular { first, .. } => *first >= number || self.process(self.size() - 1).0 >= number,
+            Members::Table(table) => table.processes.iter().any(|&process| process >= number),
+        }
+    }
+
     /// Whether the process is a member.
     pub fn contains(&self, process: ProcessId) -> bool {
         self.rank_of(process).is_some()

@@ -24,6 +24,7 @@ pub mod session;
 pub mod topology;
 #[rustfmt::skip]
 mod tuning;
+mod worlds;
 
 pub use comm::{Communicator, Plane};
 pub use datatype::{Buffer, Datatype};

@@ -61,6 +61,8 @@ pub struct Settings {
     pub tuning: Tuning,
     pub collectives: crate::coll::Settings,
     pub launcher: Box<dyn Launcher>,
+    /// `None` where there can be no other worlds.
+    pub connector: Option<Arc<dyn Connector>>,
 }
 
 impl fmt::Debug for Settings {
@@ -75,6 +77,100 @@ impl fmt::Debug for Settings {
             .field("collectives", &self.collectives)
             .finish_non_exhaustive()
     }
+}
+
+/// What a process is told of another one, or tells of itself: its [`Card`] as bytes. The first [`NAME_BYTES`] are its name:
+/// that of its world, and its rank there.
+pub type CardBytes = Vec<u8>;
+
+/// Bytes of the name of a process.
+pub const NAME_BYTES: usize = WORLD_BYTES + 4;
+/// Bytes of the name of a world.
+pub const WORLD_BYTES: usize = 16;
+
+/// What to start in a new world.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub command: Vec<u8>,
+    pub arguments: Vec<Vec<u8>>,
+    pub processes: u32,
+    pub hints: crate::Info,
+}
+
+/// Two processes of worlds that know nothing of each other, on their way to a communicator.
+pub trait Conversation: Send {
+    /// Known to the two sides alone.
+    fn key(&self) -> [u8; 32];
+    /// Tells the other side something, and hears what it tells. May take as long as the other side does.
+    ///
+    /// # Errors
+    /// A sentence for a person: the other side is gone.
+    fn swap(&mut self, own: &[u8]) -> std::result::Result<Vec<u8>, String>;
+}
+
+/// The way to processes of other worlds. The texts of errors are sentences for a person. What may take long is called by a
+/// thread of its own.
+pub trait Connector: Send + Sync {
+    /// Makes sure that processes of other worlds can reach this one; what they must know for that.
+    ///
+    /// # Errors
+    /// There is no network.
+    fn card(&self, nic: &Interface) -> std::result::Result<CardBytes, String>;
+    /// Processes of other worlds are about to be introduced (`true`), or were.
+    fn expect(&self, more: bool);
+    /// Makes the processes with these cards peers. `key` is known to them and to this process. The number of the first; the
+    /// others follow.
+    ///
+    /// # Errors
+    /// A card is not understood.
+    fn admit(&self, cards: &[CardBytes], key: &[u8; 32]) -> std::result::Result<u32, String>;
+    /// Nothing is shared with this process any more.
+    fn let_go(&self, process: u32);
+    /// Bytes that nobody can guess.
+    fn random(&self) -> [u8; 32];
+    /// Starts a world, whose processes are told `parents`; the cards of its processes, by rank.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    fn spawn(&self, programs: &[Program], parents: &[u8]) -> std::result::Result<Vec<CardBytes>, String>;
+    /// The name of a new port.
+    ///
+    /// # Errors
+    /// There is no network.
+    fn open_port(&self) -> std::result::Result<String, String>;
+    /// # Errors
+    /// There is no such port of this process.
+    fn close_port(&self, port: &str) -> std::result::Result<(), String>;
+    /// Waits for somebody who calls at a port of this process.
+    ///
+    /// # Errors
+    /// There is no such port of this process.
+    fn accept(&self, port: &str) -> std::result::Result<Box<dyn Conversation>, String>;
+    /// Calls at a port, and waits for an answer.
+    ///
+    /// # Errors
+    /// It is no name of a port, or nobody is there.
+    fn call(&self, port: &str) -> std::result::Result<Box<dyn Conversation>, String>;
+    /// Over a connected socket of the program's, whose other end another process of MPI holds.
+    ///
+    /// # Errors
+    /// It is none, or nobody speaks there.
+    fn join(&self, descriptor: i32) -> std::result::Result<Box<dyn Conversation>, String>;
+    /// Makes the name of a port known under the name of a service.
+    ///
+    /// # Errors
+    /// The service is published already, or cannot be.
+    fn publish(&self, service: &[u8], port: &[u8]) -> std::result::Result<(), String>;
+    /// # Errors
+    /// This process has not published that.
+    fn unpublish(&self, service: &[u8], port: &[u8]) -> std::result::Result<(), String>;
+    /// The port of a service; `None`: nobody has published it.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    fn look_up(&self, service: &[u8]) -> std::result::Result<Option<Vec<u8>>, String>;
+    /// This process is finalized: its end is no failure from now on.
+    fn finalized(&self);
 }
 
 /// A launcher for processes that have none: abort panics, finalize is told to nobody.
@@ -110,6 +206,7 @@ pub struct Process {
     pub(crate) buffers: Buffers,
     pub(crate) pace: crate::coll::Pace,
     pub(crate) files: crate::io::Files,
+    pub(crate) worlds: crate::worlds::Worlds,
     /// Requests that the user has freed before they were complete.
     orphans: Mutex<Vec<Arc<Request>>>,
     any_orphans: AtomicBool,
@@ -135,7 +232,7 @@ impl Process {
     pub fn new(nic: Interface, settings: Settings) -> Arc<Process> {
         let protocols = Table::new(settings.tuning.direct_threshold);
         let level = settings.thread_level;
-        let context_ids = Arc::new(ContextIds::new(nic.me()));
+        let context_ids = Arc::new(ContextIds::in_world(nic.me(), nic.size()));
         let described = Arc::new(DescribedBuffers::default());
         nic.set_descriptions(described.clone());
         let process = Arc::new(Process {
@@ -154,6 +251,7 @@ impl Process {
             buffers: Buffers::default(),
             pace: crate::coll::Pace::default(),
             files: crate::io::Files::default(),
+            worlds: crate::worlds::Worlds::default(),
             orphans: Mutex::new(Vec::new()),
             any_orphans: AtomicBool::new(false),
             thread_level: AtomicI32::new(0),
@@ -236,9 +334,14 @@ impl Process {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// What decides about the algorithms of collectives.
-    pub(crate) fn collectives(&self) -> &crate::coll::Settings {
-        &self.settings.collectives
+    /// What decides about the algorithms of collectives on a communicator: the same at all its members.
+    pub(crate) fn collectives(&self, communicator: &Communicator) -> &crate::coll::Settings {
+        if communicator.is_mixed() { &self.worlds.collectives } else { &self.settings.collectives }
+    }
+
+    /// The way to processes of other worlds, if there is one.
+    pub(crate) fn connector(&self) -> Option<&Arc<dyn Connector>> {
+        self.settings.connector.as_ref()
     }
 
     /// How messages travel; for `parnass info`.
@@ -323,6 +426,9 @@ impl Process {
         self.synchronise()?;
         self.nic.close();
         self.finalized.store(true, Ordering::Release);
+        if let Some(connector) = self.connector() {
+            connector.finalized();
+        }
         self.settings.launcher.finalized();
         Ok(())
     }

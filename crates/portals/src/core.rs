@@ -19,6 +19,7 @@ use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
 use crate::tuning::Tuning;
+use crate::ways::{Tallies, Ways};
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::Arrived;
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
@@ -37,7 +38,7 @@ const LOCK_SPINS: u32 = 200;
 
 /// A process's view of its virtual NIC and of its peers.
 pub struct Core {
-    pub transport: Box<dyn Transport>,
+    pub transport: Ways,
     pub tuning: Tuning,
     pub me: u32,
     /// This process in locks.
@@ -51,12 +52,10 @@ pub struct Core {
     pub far_landings: Named<Landing>,
     /// What could not go yet, by target.
     pub delayed: Mutex<Vec<VecDeque<Delayed>>>,
-    /// How much that is, by target.
-    pub delayed_by_target: Vec<AtomicU32>,
     /// How much that is.
     pub delayed_count: AtomicU32,
-    /// Events that will come from each target: ends of direct puts, and acks.
-    pub outstanding: Vec<AtomicU32>,
+    /// How much that is, and what will come, by target.
+    pub tallies: Tallies,
     pub outstanding_count: AtomicU32,
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
@@ -107,9 +106,8 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    pub fn new(transport: Box<dyn Transport>, tuning: Tuning) -> Core {
+    pub fn new(transport: Arc<dyn Transport>, tuning: Tuning) -> Core {
         let size = transport.size();
-        let zeros = || (0..size).map(|_| AtomicU32::new(0)).collect();
         let me = transport.me();
         let (mut nics, mut places) = (Vec::new(), vec![FAR; size as usize]);
         for (rank, place) in (0..).zip(&mut places).filter(|(rank, _)| transport.shares(*rank)) {
@@ -125,16 +123,15 @@ impl Core {
             far_puts: Named::default(),
             far_landings: Named::default(),
             delayed: Mutex::new((0..size).map(|_| VecDeque::new()).collect()),
-            delayed_by_target: zeros(),
             delayed_count: AtomicU32::new(0),
-            outstanding: zeros(),
+            tallies: Tallies::new(size),
             outstanding_count: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             pipes: Pipes::default(),
             boards: Boards::default(),
             descriptions: OnceLock::new(),
-            transport,
+            transport: Ways::new(transport),
             tuning,
         }
     }

@@ -62,11 +62,11 @@ impl Core {
     /// Whether the NIC of `process` is out of this one's reach.
     #[inline(always)]
     pub fn is_far(&self, process: u32) -> bool {
-        self.places[process as usize] == FAR
+        self.places.get(process as usize).is_none_or(|place| *place == FAR)
     }
 
     fn network(&self) -> &dyn Network {
-        self.transport.network().expect("a job on several nodes has a network")
+        self.transport.network().expect("a peer that is far is reached by a network")
     }
 
     /// Hands a put for another node to the network; `None`: no room now.
@@ -179,7 +179,7 @@ impl Core {
                 self.take_data(nic, driver, source, transfer, offset, payload, length, outcome)
             }
             FarMessage::Notice { source, kind, event } => {
-                let awaited = self.outstanding[source as usize].load(Ordering::Relaxed) != 0;
+                let awaited = self.tallies.of(source).outstanding.load(Ordering::Relaxed) != 0;
                 if awaited && kind == EventKind::Ack as u32 {
                     self.tell(nic, driver, &event, flag::AWAITED, outcome);
                 }

@@ -205,7 +205,30 @@ impl Interface {
     /// # Errors
     /// No memory for it.
     pub fn with(transport: Box<dyn Transport>, tuning: Tuning) -> Result<Interface, PortalError> {
+        Interface::over(transport.into(), tuning)
+    }
+
+    /// As [`Interface::with`], over a transport that somebody else holds too.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub fn over(transport: Arc<dyn Transport>, tuning: Tuning) -> Result<Interface, PortalError> {
         Ok(Interface { core: Arc::new(Core::new(transport, tuning)), helper: Helper::default() })
+    }
+
+    /// From now on `wider` is the way to all peers: it leads to all that this process reaches already, and may have a network for
+    /// those that [`Interface::admit`] adds. Once; a second one is ignored.
+    pub fn widen(&self, wider: Box<dyn Transport>) {
+        self.core.transport.widen(wider);
+        // Those who sleep on the old way are to sleep on the new one.
+        self.core.transport.ring_always();
+        self.core.transport.ring_helper(self.core.me);
+    }
+
+    /// Processes of other worlds are peers from now on, by these numbers, which follow those that were there before. The
+    /// network of the transport leads to them.
+    pub fn admit(&self, processes: std::ops::Range<u32>) {
+        processes.for_each(|process| self.core.tallies.admit(process));
     }
 
     /// Gives what moves described memory, see [`Memory::described`]. Once; a second one is ignored.

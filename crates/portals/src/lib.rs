@@ -40,6 +40,7 @@ pub mod target;
 mod transfer;
 #[rustfmt::skip]
 mod tuning;
+mod ways;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
 pub use memory::{Descriptions, Memory};

@@ -111,8 +111,9 @@ impl Core {
         if !self.expects_peers() {
             return helped;
         }
-        for (target, (events, delayed)) in (0..).zip(self.outstanding.iter().zip(&self.delayed_by_target)) {
-            let concerned = events.load(Ordering::Relaxed) != 0 || delayed.load(Ordering::Relaxed) != 0;
+        for (target, counters) in (0..).zip(self.tallies.own()) {
+            let concerned = counters.outstanding.load(Ordering::Relaxed) != 0
+                || counters.delayed.load(Ordering::Relaxed) != 0;
             if concerned && target != self.me {
                 let one = self.help(target);
                 helped.worked |= one.worked;

@@ -8,6 +8,7 @@ use crate::pipe::PIPE_LEAST;
 use parnass_base::atomics::Ordering;
 use parnass_base::{Scratch, lane};
 use parnass_transport::{Posting, Waiting};
+use std::collections::VecDeque;
 
 /// Bytes of the longest message with gaps that goes through a mailbox.
 const DESCRIBED_MOST: usize = 4096;
@@ -23,10 +24,10 @@ impl Core {
     #[inline]
     pub fn put(&self, put: &Put) -> Result<PutOutcome, PortalError> {
         let target = put.target.0;
-        let Some(delayed) = self.delayed_by_target.get(target as usize) else {
+        let Some(counters) = self.tallies.get(target) else {
             return Err(PortalError::NoSuchProcess(target, self.size()));
         };
-        if delayed.load(Ordering::Relaxed) == 0
+        if counters.delayed.load(Ordering::Relaxed) == 0
             && let Some(outcome) = self.send(put)
         {
             return Ok(outcome);
@@ -46,9 +47,7 @@ impl Core {
         source: Memory,
         length: usize,
     ) -> bool {
-        self.delayed_by_target
-            .get(target as usize)
-            .is_some_and(|delayed| delayed.load(Ordering::Relaxed) == 0)
+        self.tallies.get(target).is_some_and(|counters| counters.delayed.load(Ordering::Relaxed) == 0)
             && self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
     }
 
@@ -83,8 +82,11 @@ impl Core {
     #[cold]
     fn delay(&self, target: u32, what: Delayed) {
         let mut queues = self.delayed();
+        if queues.len() <= target as usize {
+            queues.resize_with(target as usize + 1, VecDeque::new);
+        }
         queues[target as usize].push_back(what);
-        self.delayed_by_target[target as usize].fetch_add(1, Ordering::Relaxed);
+        self.tallies.of(target).delayed.fetch_add(1, Ordering::Relaxed);
         self.delayed_count.fetch_add(1, Ordering::Relaxed);
         drop(queues);
         self.transport.ring_helper(self.me);
@@ -157,21 +159,21 @@ impl Core {
     #[inline]
     pub fn expect(&self, target: u32, count: u32) {
         if count != 0 {
-            self.outstanding[target as usize].fetch_add(count, Ordering::Relaxed);
+            self.tallies.of(target).outstanding.fetch_add(count, Ordering::Relaxed);
             self.outstanding_count.fetch_add(count, Ordering::Relaxed);
         }
     }
 
     pub fn received(&self, target: u32, count: u32) {
         if count != 0 {
-            self.outstanding[target as usize].fetch_sub(count, Ordering::Relaxed);
+            self.tallies.of(target).outstanding.fetch_sub(count, Ordering::Relaxed);
             self.outstanding_count.fetch_sub(count, Ordering::Relaxed);
         }
     }
 
     /// Sends a message that belongs to a transfer, now or later.
     pub fn post_or_delay(&self, target: u32, tag: u32, words: [u64; 4]) {
-        if self.delayed_by_target[target as usize].load(Ordering::Relaxed) != 0
+        if self.tallies.of(target).delayed.load(Ordering::Relaxed) != 0
             || !self.transport.post(target, tag, &words)
         {
             self.delay(target, Delayed::Message { tag, words });
@@ -183,7 +185,8 @@ impl Core {
     pub fn send_delayed(&self, outcome: &mut Outcome) -> bool {
         let Ok(mut queues) = self.delayed.try_lock() else { return false };
         let mut moved = false;
-        for (target, (queue, count)) in queues.iter_mut().zip(&self.delayed_by_target).enumerate() {
+        for (target, queue) in (0..).zip(queues.iter_mut()).filter(|(_, queue)| !queue.is_empty()) {
+            let count = &self.tallies.of(target).delayed;
             while let Some(first) = queue.front() {
                 match first {
                     Delayed::Put(put) => match self.send(put) {
@@ -192,7 +195,7 @@ impl Core {
                         Some(PutOutcome::Pending) => (),
                     },
                     Delayed::Message { tag, words } => {
-                        if !self.transport.post(target as u32, *tag, words) {
+                        if !self.transport.post(target, *tag, words) {
                             break;
                         }
                     }

@@ -89,10 +89,10 @@ impl<T: Transport, N: Network> Hybrid<T, N> {
         &self.network
     }
 
-    /// The place of a rank of this node.
+    /// The place of a rank of this node. Processes of other worlds have numbers from the size of this one on, and none.
     #[inline(always)]
     fn place(&self, rank: u32) -> u32 {
-        self.places[rank as usize]
+        self.places.get(rank as usize).copied().unwrap_or(FAR)
     }
 
     fn is_far(&self, rank: u32) -> bool {

@@ -13,7 +13,7 @@
 
 use crate::proof::{self, Step};
 use crate::seal::Keys;
-use crate::wire::{Challenge, Hello, SECRET_BYTES, Secret, VERSIONS, Verdict};
+use crate::wire::{Challenge, Hello, JOB_BYTES, SECRET_BYTES, Secret, VERSIONS, Verdict};
 
 /// Who this process is, for handshakes.
 #[derive(Clone, Copy)]
@@ -30,6 +30,11 @@ impl Identity {
     pub fn new(job: &Secret, me: u32, size: u32, encrypted: bool) -> Identity {
         let key = if encrypted { proof::make(job, Step::Encrypted, &[]) } else { *job };
         Identity { key, me, size, encrypted }
+    }
+
+    /// Of a process to another one of another world: both know `key` for the two of them alone. One of them is the `first`.
+    pub fn of_pair(key: &Secret, first: bool, encrypted: bool) -> Identity {
+        Identity::new(key, u32::from(!first), 2, encrypted)
     }
 
     /// Secrets of a connection after `said`: of what the caller sends, and the callee.
@@ -132,10 +137,21 @@ impl Caller {
     }
 }
 
+/// A process of another world, as a hello shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Acquainted {
+    /// Who this process is to it.
+    pub identity: Identity,
+    /// Its number at this process.
+    pub number: u32,
+}
+
 /// The connected side.
 #[derive(Debug)]
 pub struct Callee {
     identity: Identity,
+    /// The number of the caller, where it is of another world.
+    number: Option<u32>,
     nonce: Secret,
     said: Option<(Hello, [u8; Hello::BYTES], [u8; Challenge::BYTES])>,
 }
@@ -143,7 +159,8 @@ pub struct Callee {
 impl Callee {
     /// A handshake with whoever has connected; `nonce` must be fresh.
     pub fn new(identity: Identity, nonce: Secret) -> (Callee, Move) {
-        (Callee { identity, nonce, said: None }, Move::Exchange(Vec::new(), Hello::BYTES))
+        let callee = Callee { identity, number: None, nonce, said: None };
+        (callee, Move::Exchange(Vec::new(), Hello::BYTES))
     }
 
     /// Takes as many bytes as the last move asked for.
@@ -151,10 +168,25 @@ impl Callee {
     /// # Errors
     /// The connection must be closed; nothing else has changed.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Move, Refusal> {
-        let Identity { key, me, size, .. } = &self.identity;
+        self.receive_of(bytes, &|_| None)
+    }
+
+    /// As [`Callee::receive`], where the caller may be of another world: `others` knows those by the name in their hello.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn receive_of(
+        &mut self,
+        bytes: &[u8],
+        others: &dyn Fn(&[u8; JOB_BYTES]) -> Option<Acquainted>,
+    ) -> Result<Move, Refusal> {
         let Some((hello, said, challenge)) = &self.said else {
             let said: &[u8; Hello::BYTES] = bytes.try_into().map_err(|_| Refusal::Garbage)?;
             let hello = Hello::decode(said).ok_or(Refusal::Garbage)?;
+            if let Some(other) = others(&hello.job) {
+                (self.identity, self.number) = (other.identity, Some(other.number));
+            }
+            let Identity { key, me, size, .. } = &self.identity;
             let version = hello.versions.1.min(VERSIONS.1);
             if version < hello.versions.0.max(VERSIONS.0) {
                 return Err(Refusal::Version);
@@ -171,10 +203,10 @@ impl Callee {
             self.said = Some((hello, *said, challenge));
             return Ok(Move::Exchange(challenge.to_vec(), SECRET_BYTES));
         };
-        if !proof::holds(key, Step::Answer, &[said, challenge], bytes) {
+        if !proof::holds(&self.identity.key, Step::Answer, &[said, challenge], bytes) {
             return Err(Refusal::Proof);
         }
-        Ok(Move::Decide(hello.from))
+        Ok(Move::Decide(self.number.unwrap_or(hello.from)))
     }
 
     /// The last bytes to send, once [`Move::Decide`] has been answered by a verdict.

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Bytes of a link's buffer.
 const BUFFER: usize = 16 << 10;
+/// The bits of a tag that are the number of the sender.
+const PROCESS_MASK: u32 = (1 << PROCESS_BITS) - 1;
 /// Bytes that one round of taking reads at most.
 const BUDGET: usize = 4 << 20;
 
@@ -23,7 +25,10 @@ const BUDGET: usize = 4 << 20;
 #[derive(Debug)]
 struct Stream<P> {
     peer: u32,
-    pipe: Arc<P>,
+    /// The number that the peer has in its own world, in which it sends.
+    tag: u32,
+    /// `None` when it is over.
+    pipe: Option<Arc<P>>,
     /// Where the connection is encrypted.
     opener: Option<Opener>,
     buffer: Box<[u8]>,
@@ -112,11 +117,12 @@ impl<P> Default for Incoming<P> {
 }
 
 impl<P: Pipe> Incoming<P> {
-    /// Adds a link; returns its number.
-    pub fn add(&mut self, peer: u32, pipe: Arc<P>, opener: Option<Opener>) -> usize {
+    /// Adds a link to `peer`, which sends in the name of `tag`; returns its number.
+    pub fn add(&mut self, peer: u32, tag: u32, pipe: Arc<P>, opener: Option<Opener>) -> usize {
         self.streams.push(Stream {
             peer,
-            pipe,
+            tag,
+            pipe: Some(pipe),
             opener,
             buffer: vec![0; BUFFER].into_boxed_slice(),
             start: 0,
@@ -205,7 +211,7 @@ impl<P: Pipe> Incoming<P> {
                     Step::Dry => break false,
                     Step::Enough => break true,
                     Step::Over => {
-                        guard.streams[number].over = true;
+                        guard.streams[number].end();
                         break false;
                     }
                     Step::Message(message) => {
@@ -318,7 +324,7 @@ impl<P: Pipe> Incoming<P> {
             }
             FrameKind::Message => (),
         }
-        if head.tag & ((1 << PROCESS_BITS) - 1) != peer {
+        if head.tag & PROCESS_MASK != self.streams[number].tag {
             let text = "it sent a message in the name of another rank";
             return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
         }
@@ -344,7 +350,7 @@ impl<P: Pipe> Incoming<P> {
         }
         words[LENGTH_WORD] =
             if head.words <= LENGTH_WORD as u8 { u64::from(head.payload) } else { words[LENGTH_WORD] };
-        Some(Step::Message(Message { tag: head.tag, words }))
+        Some(Step::Message(Message { tag: head.tag & !PROCESS_MASK | peer, words }))
     }
 
     /// Moves what is there of a payload to its place. Returns how many bytes came; 0: the stream has ended.
@@ -434,6 +440,15 @@ impl<P: Pipe> Incoming<P> {
 }
 
 impl<P: Pipe> Stream<P> {
+    /// Nothing more will come: what it holds of the system is given back.
+    fn end(&mut self) {
+        self.over = true;
+        self.pipe = None;
+        self.opener = None;
+        self.buffer = Box::default();
+        (self.start, self.end) = (0, 0);
+    }
+
     /// Reads into `length` bytes at `address`, and what comes behind them into the buffer.
     fn read(&mut self, address: UserAddress, length: usize) -> io::Result<usize> {
         if self.start == self.end {
@@ -443,7 +458,8 @@ impl<P: Pipe> Stream<P> {
             (self.start, self.end) = (0, self.end - self.start);
         }
         let room = length + self.buffer.len() - self.end;
-        let (pipe, rest) = (&*self.pipe, &mut self.buffer[self.end..]);
+        let Some(pipe) = self.pipe.as_deref() else { return Ok(0) };
+        let rest = &mut self.buffer[self.end..];
         let read = match &mut self.opener {
             None => pipe.receive(address, length, rest)?,
             Some(opener) => opener.receive(pipe, address, length, rest)?,

@@ -2,7 +2,7 @@
 //! them ([`Carrier`]); everything that is said over them, who may speak, and what the layers above see is here.
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
-//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `pipe`, what a sibling gives; `link`, the
+//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link`, the
 //! streams of a process; `watch`, part of the thread that keeps them; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod interfaces;
 mod link;
 mod network;
 mod outgoing;
+mod peer;
 mod pipe;
 pub mod proof;
 pub mod seal;
@@ -26,6 +27,7 @@ pub use interfaces::{INTERFACE_VARIABLE, Selection};
 pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
 pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
+pub use peer::{Pair, Peer, pair_key, world_name};
 pub use pipe::{Carrier, Pipe, Sight};
 pub use tuning::Tuning;
 pub use watch::Watch;

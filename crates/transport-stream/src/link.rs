@@ -1,11 +1,12 @@
 //! The links of a process, and how it sends.
 
-use crate::handshake::{Identity, Refusal};
+use crate::handshake::{Acquainted, Identity, Refusal};
 use crate::incoming::{Incoming, Notes};
 use crate::outgoing::Outgoing;
+use crate::peer::{Pair, Peer, Peers};
 use crate::pipe::{Carrier, Pipe, Sight};
 use crate::seal::{Keys, Opener, Sealer};
-use crate::wire::{FrameKind, Head};
+use crate::wire::{FrameKind, Head, JOB_BYTES};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::lane::Message;
@@ -13,7 +14,7 @@ use parnass_base::socket::Part;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A payload up to this long is copied when it meets others on their way.
@@ -131,7 +132,10 @@ impl Refusals {
 pub struct Streams<C: Carrier> {
     pub carrier: C,
     pub identity: Identity,
-    links: Box<[OnceLock<Box<Link<C::Pipe>>>]>,
+    peers: Peers<C::Pipe>,
+    /// How many times this process has said that it is about to be told of processes of other worlds, less how many times it
+    /// was: meanwhile strangers wait.
+    pub expecting: AtomicU32,
     pub incoming: Mutex<Incoming<C::Pipe>>,
     /// Messages for this process from itself: what was lent is sent, what was to land is there.
     told: Mutex<VecDeque<Message>>,
@@ -166,7 +170,8 @@ impl<C: Carrier> Streams<C> {
     pub fn new(identity: Identity, carrier: C, refusals: Arc<Refusals>) -> Streams<C> {
         let size = u64::from(identity.size);
         Streams {
-            links: (0..size).map(|_| OnceLock::new()).collect(),
+            peers: Peers::new(identity),
+            expecting: AtomicU32::new(0),
             window: ((256 << 20) / size).clamp(256 << 10, 4 << 20),
             carrier,
             identity,
@@ -183,9 +188,51 @@ impl<C: Carrier> Streams<C> {
         }
     }
 
+    /// What is known of a peer.
+    pub fn peer(&self, peer: u32) -> &Peer<C::Pipe> {
+        self.peers.get(peer)
+    }
+
+    /// See [`crate::StreamNetwork::admit`].
+    pub fn admit(&self, pairs: &[Pair], before: impl FnOnce(u32)) -> io::Result<u32> {
+        let first = self.peers.admit(pairs, before)?;
+        self.carrier.acquainted();
+        Ok(first)
+    }
+
+    /// The process of another world whose hellos to this one have this name.
+    pub fn acquainted(&self, name: &[u8; JOB_BYTES]) -> Option<Acquainted> {
+        self.peers.find(name)
+    }
+
+    /// See [`crate::StreamNetwork::let_go`].
+    pub fn let_go(&self, number: u32) {
+        self.peers.forget(number);
+        let Some(link) = self.peer(number).link.get() else { return };
+        let mut out = lock(&link.out);
+        let out = &mut *out;
+        match &out.stage {
+            Stage::Up(pipe, _) => {
+                let pipe = pipe.clone();
+                out.row.frame(&Self::goodbye_head(), &[]);
+                self.write(link, out);
+                if out.is_sent() {
+                    pipe.finish();
+                    out.stage = Stage::Over;
+                }
+            }
+            Stage::Idle | Stage::Wanted => out.stage = Stage::Over,
+            Stage::Over | Stage::Lost => (),
+        }
+    }
+
+    fn goodbye_head() -> Head {
+        Head { kind: FrameKind::Goodbye, words: 0, counted: false, tag: 0, returned: 0, payload: 0 }
+    }
+
     /// The link to a peer.
     pub fn link(&self, peer: u32) -> &Link<C::Pipe> {
-        self.links[peer as usize].get_or_init(|| {
+        self.peer(peer).link.get_or_init(|| {
             assert!(peer != self.identity.me, "a link of a process to itself");
             let out = Out {
                 stage: Stage::Idle,
@@ -203,7 +250,7 @@ impl<C: Carrier> Streams<C> {
 
     /// The links that there are.
     pub fn links(&self) -> impl Iterator<Item = &Link<C::Pipe>> {
-        self.links.iter().filter_map(|link| link.get().map(Box::as_ref))
+        self.peers.all().filter_map(|peer| peer.link.get().map(Box::as_ref))
     }
 
     /// See [`parnass_transport::Network::arm`].
@@ -410,7 +457,8 @@ impl<C: Carrier> Streams<C> {
         if matches!(out.stage, Stage::Up(..) | Stage::Wanted) {
             out.stage = Stage::Lost;
             out.clear();
-            if !self.closing.load(Ordering::Relaxed) {
+            let let_go = self.peer(link.peer).let_go.load(Ordering::Relaxed);
+            if !self.closing.load(Ordering::Relaxed) && !let_go {
                 self.carrier.lost(link.peer, error);
             }
         }
@@ -433,7 +481,7 @@ impl<C: Carrier> Streams<C> {
     ) -> io::Result<()> {
         let pipe = Arc::new(pipe);
         let opener = keys.as_ref().map(|keys| Opener::new(&keys.receiving));
-        let number = incoming.add(peer, pipe.clone(), opener);
+        let number = incoming.add(peer, self.peer(peer).tag, pipe.clone(), opener);
         let link = self.link(peer);
         let mut out = lock(&link.out);
         out.sealer = keys.as_ref().map(|keys| Sealer::new(&keys.sending));
@@ -495,9 +543,7 @@ impl<C: Carrier> Streams<C> {
         self.write(link, out);
         if !*said && out.is_sent() {
             *said = true;
-            let kind = FrameKind::Goodbye;
-            let head = Head { kind, words: 0, counted: false, tag: 0, returned: 0, payload: 0 };
-            out.row.frame(&head, &[]);
+            out.row.frame(&Self::goodbye_head(), &[]);
             self.write(link, out);
         }
         if !*said || !out.is_sent() {

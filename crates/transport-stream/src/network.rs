@@ -2,6 +2,7 @@
 
 use crate::incoming::Incoming;
 use crate::link::{Refusals, Stage, Streams, lock};
+use crate::peer::Pair;
 use crate::pipe::{Carrier, Pipe};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
@@ -36,6 +37,30 @@ impl<C: Carrier> StreamNetwork<C> {
     ) -> io::Result<StreamNetwork<C>> {
         let thread = std::thread::Builder::new().name(name.into()).stack_size(128 << 10).spawn(keep)?;
         Ok(StreamNetwork { streams, polls: AtomicU32::new(0), keeper: Mutex::new(Some(thread)) })
+    }
+
+    /// Makes processes of other worlds peers of this one. The number of the first; the others follow. `before` is told it
+    /// when none of them can be met yet.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn admit(&self, pairs: &[Pair], before: impl FnOnce(u32)) -> io::Result<u32> {
+        self.streams.admit(pairs, before)
+    }
+
+    /// This process is about to be told of processes of other worlds (`true`), or was. Meanwhile connections of strangers wait:
+    /// the others may know of this one before.
+    pub fn expect(&self, more: bool) {
+        if more {
+            self.streams.expecting.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.streams.expecting.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Says goodbye to a process of another world with which nothing is shared any more. Its end is no loss from now on.
+    pub fn let_go(&self, peer: u32) {
+        self.streams.let_go(peer);
     }
 
     /// How many connections were refused, and why.

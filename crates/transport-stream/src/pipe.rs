@@ -80,6 +80,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
         true
     }
 
+    /// Processes of other worlds are known now that were not before: strangers that wait may be of them.
+    fn acquainted(&self) {}
+
     /// Wakes the keeper.
     fn ring(&self);
 }

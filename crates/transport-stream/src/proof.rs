@@ -23,6 +23,10 @@ pub enum Step {
     Stream,
     /// What every packet of one direction bears, where each says for itself who has sent it.
     Packet,
+    /// The key of two processes of different worlds.
+    Pair,
+    /// Who answers at a port, or calls there, knows the port's secret.
+    Port,
 }
 
 fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
@@ -34,6 +38,8 @@ fn keyed(key: &Secret, step: Step, said: &[&[u8]]) -> Hmac<Sha256> {
         Step::Encrypted => b"parnass encrypted",
         Step::Stream => b"parnass stream",
         Step::Packet => b"parnass packet",
+        Step::Pair => b"parnass pair",
+        Step::Port => b"parnass port",
     };
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(&[label.len() as u8]);

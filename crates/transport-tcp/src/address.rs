@@ -30,6 +30,8 @@ pub struct Offer {
 const VERSION: u8 = 1;
 /// Most addresses of a contact.
 const OFFERS: usize = 32;
+/// Addresses of a contact in the name of a port.
+const NAMED_OFFERS: usize = 8;
 /// Longest name, in bytes.
 const NAME_BYTES: usize = 120;
 
@@ -61,6 +63,13 @@ impl Contact {
         addresses.truncate(OFFERS);
         let cut = |name: String| name.chars().filter(char::is_ascii).take(NAME_BYTES).collect();
         Ok(Contact { host: cut(host), machine: cut(machine), port, addresses })
+    }
+
+    /// With the most promising addresses only, to be written into a name.
+    #[must_use]
+    pub fn shortened(mut self) -> Contact {
+        self.addresses.truncate(NAMED_OFFERS);
+        self
     }
 
     /// As bytes.

@@ -45,6 +45,8 @@ struct Pending {
     to_send: Vec<u8>,
     awaited: usize,
     received: Vec<u8>,
+    /// What it has said, where it is not known yet who that is.
+    parked: Vec<u8>,
     deadline: Instant,
     /// Established with whom, when all is sent.
     verdict: Option<(u32, Verdict)>,
@@ -200,29 +202,46 @@ impl Keeper {
         match command {
             Command::Connect(peer) => self.call(peer),
             Command::Lost(peer, error) => {
-                let contact = &self.streams.carrier.contacts[peer as usize];
+                if self.streams.peer(peer).let_go.load(Ordering::Relaxed) {
+                    return;
+                }
                 let reason = match error.kind() {
                     io::ErrorKind::UnexpectedEof => "it ended without a goodbye".to_owned(),
                     _ => error.to_string(),
                 };
                 let way = lock(&self.streams.link(peer).out).way.clone();
+                let who = self.who(peer);
                 self.watch.lose(
                     peer,
                     format!(
-                        "the connection to rank {peer} on host {} ({way}) is lost: {reason}. See whether the \
-                         process and its host are still there, and whether the network between them is",
-                        contact.host
+                        "the connection to {who} ({way}) is lost: {reason}. See whether the \
+                         process and its host are still there, and whether the network between them is"
                     ),
                 );
             }
+            Command::Acquainted => self.look_at_strangers(),
         }
     }
 
-    /// The addresses of a peer, and the interfaces of this host that lead to them.
+    /// What a peer is, for messages.
+    fn who(&self, peer: u32) -> String {
+        let host = self.streams.carrier.contact(peer).map_or("this one", |contact| contact.host.as_str());
+        match self.streams.peer(peer).tag {
+            rank if rank == peer => format!("rank {rank} on host {host}"),
+            rank => format!("rank {rank} of another world that this one is connected with, on host {host}"),
+        }
+    }
+
+    /// The addresses of a peer that lead there from here.
+    fn ways(&self, peer: u32) -> Vec<SocketAddr> {
+        let carrier = &self.streams.carrier;
+        let contact = carrier.contact(peer);
+        contact.map_or(Vec::new(), |contact| candidates(&carrier.interfaces, &carrier.machine, contact))
+    }
+
+    /// The addresses of a peer, in words.
     fn describe(&self, peer: u32) -> String {
-        let contact = &self.streams.carrier.contacts[peer as usize];
-        let machine = &self.streams.carrier.contacts[self.streams.identity.me as usize].machine;
-        let ways = candidates(&self.streams.carrier.interfaces, machine, contact);
+        let ways = self.ways(peer);
         let words: Vec<String> = ways.iter().map(SocketAddr::to_string).collect();
         if words.is_empty() { "no address leads there".into() } else { words.join(", ") }
     }
@@ -241,8 +260,7 @@ impl Keeper {
             self.calls.remove(&peer);
             return;
         }
-        let machine = &self.streams.carrier.contacts[self.streams.identity.me as usize].machine;
-        let contact = &self.streams.carrier.contacts[peer as usize];
+        let ways = self.ways(peer);
         let Some(call) = self.calls.get_mut(&peer) else { return };
         if call.left.is_empty() {
             let tried_before = !call.failures.is_empty();
@@ -252,7 +270,7 @@ impl Keeper {
                 call.next = now + AGAIN;
                 return;
             }
-            call.left = candidates(&self.streams.carrier.interfaces, machine, contact).into();
+            call.left = ways.into();
             if now >= call.until || call.left.is_empty() {
                 let failures = std::mem::take(&mut call.failures);
                 self.calls.remove(&peer);
@@ -272,19 +290,22 @@ impl Keeper {
     }
 
     fn give_up(&mut self, peer: u32, failures: &[String]) {
-        let contact = &self.streams.carrier.contacts[peer as usize];
         let mut reasons = failures.to_vec();
         reasons.sort_unstable();
         reasons.dedup();
         let tried = if reasons.is_empty() { self.describe(peer) } else { reasons.join("; ") };
         let text = format!(
-            "rank {peer} on host {} cannot be reached: {tried}. See whether a firewall between the hosts drops \
+            "{} cannot be reached: {tried}. See whether a firewall between the hosts drops \
              connections to ports that are not reserved, or name the network that connects them: \
              {}=eth0, or {}=10.1.0.0/16",
-            contact.host, INTERFACE_VARIABLE, INTERFACE_VARIABLE
+            self.who(peer),
+            INTERFACE_VARIABLE,
+            INTERFACE_VARIABLE
         );
         lock(&self.streams.link(peer).out).stage = Stage::Lost;
-        self.watch.lose(peer, text);
+        if !self.streams.peer(peer).let_go.load(Ordering::Relaxed) {
+            self.watch.lose(peer, text);
+        }
     }
 
     fn failed(&mut self, peer: u32, address: SocketAddr, reason: &str) {
@@ -308,7 +329,8 @@ impl Keeper {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => (),
             Err(error) => return Err(error.into()),
         }
-        let (caller, first) = Caller::new(self.streams.identity, peer, fresh()?);
+        let (identity, name) = (self.streams.peer(peer).identity, self.streams.peer(peer).name);
+        let (caller, first) = Caller::new(identity, name, fresh()?);
         self.add(socket, Some((peer, address)), Side::Caller(caller), first)
     }
 
@@ -335,6 +357,7 @@ impl Keeper {
             to_send,
             awaited,
             received: Vec::new(),
+            parked: Vec::new(),
             deadline: Instant::now() + HANDSHAKE,
             verdict: None,
         };
@@ -408,9 +431,10 @@ impl Keeper {
                 }
                 Ok(Turn::Sent(peer, verdict)) => return self.end(name, peer, verdict),
                 Ok(Turn::Received(bytes)) => {
+                    let streams = &self.streams;
                     let moved = match &mut pending.side {
                         Side::Caller(caller) => caller.receive(&bytes),
-                        Side::Callee(callee) => callee.receive(&bytes),
+                        Side::Callee(callee) => callee.receive_of(&bytes, &|name| streams.acquainted(name)),
                     };
                     match moved {
                         Ok(Move::Exchange(to_send, awaited)) => {
@@ -422,6 +446,13 @@ impl Keeper {
                             let peer = pending.target.map_or(self.streams.identity.me, |(peer, _)| peer);
                             return self.end(name, peer, verdict);
                         }
+                        Err(Refusal::OtherJob) if self.streams.expecting.load(Ordering::Acquire) != 0 => {
+                            // It may be of those that this process is about to be told of.
+                            pending.parked = bytes;
+                            let (data, nothing) = (EventData::new_u64(name), EventFlags::empty());
+                            let _ = epoll::modify(&self.streams.carrier.gate, &pending.socket, data, nothing);
+                            return;
+                        }
                         Err(refusal) => return self.refuse(name, refusal, String::new()),
                     }
                 }
@@ -430,11 +461,22 @@ impl Keeper {
         }
     }
 
+    /// Looks again at those that could not be told from strangers.
+    fn look_at_strangers(&mut self) {
+        let parked = self.pending.iter().filter(|(_, pending)| !pending.parked.is_empty());
+        for name in parked.map(|(name, _)| *name).collect::<Vec<u64>>() {
+            if let Some(pending) = self.pending.get_mut(&name) {
+                pending.received = std::mem::take(&mut pending.parked);
+                self.advance(name);
+            }
+        }
+    }
+
     /// Decides, as the connected side, which of two crossing connections it is to be: that of the lower rank.
     fn decide(&mut self, name: u64, peer: u32) {
         let verdict = match lock(&self.streams.link(peer).out).stage {
             Stage::Idle => Verdict::Accepted,
-            Stage::Wanted if peer < self.streams.identity.me => Verdict::Accepted,
+            Stage::Wanted if self.streams.peer(peer).is_before() => Verdict::Accepted,
             Stage::Wanted | Stage::Up(..) | Stage::Over | Stage::Lost => Verdict::Crossed,
         };
         let Some(pending) = self.pending.get_mut(&name) else { return };

@@ -1,8 +1,8 @@
 //! Connections as streams: sockets of the kernel, and how it is asked which of them have something.
 
 use crate::address::Contact;
-use parnass_base::UserAddress;
 use parnass_base::socket::{self, InterfaceAddress, Part};
+use parnass_base::{Growing, UserAddress};
 use parnass_transport_stream::interfaces::interface_of;
 use parnass_transport_stream::{Carrier, Pipe, Sight, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -73,11 +73,18 @@ impl Pipe for Socket {
 pub enum Command {
     Connect(u32),
     Lost(u32, io::Error),
+    /// Processes of other worlds are known now that were not before.
+    Acquainted,
 }
 
 /// All connections of a process.
 pub struct Sockets {
-    pub contacts: Vec<Contact>,
+    /// Names this machine and its network stack.
+    pub machine: String,
+    /// Where the processes of this world are; `None`: they share the memory of this one.
+    own: Vec<Option<Contact>>,
+    /// And those of others.
+    others: Growing<Contact>,
     pub interfaces: Vec<InterfaceAddress>,
     /// All established connections.
     sockets: OwnedFd,
@@ -94,14 +101,34 @@ impl fmt::Debug for Sockets {
 }
 
 impl Sockets {
-    pub fn new(contacts: Vec<Contact>, interfaces: Vec<InterfaceAddress>) -> io::Result<Sockets> {
+    pub fn new(
+        machine: String,
+        own: Vec<Option<Contact>>,
+        interfaces: Vec<InterfaceAddress>,
+    ) -> io::Result<Sockets> {
         use rustix::event::{EventfdFlags, eventfd};
         let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&gate, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
         epoll::add(&gate, &sockets, EventData::new_u64(SOCKETS), EventFlags::IN | EventFlags::ONESHOT)?;
-        Ok(Sockets { contacts, interfaces, sockets, gate, bell, commands: Mutex::default() })
+        let others = Growing::default();
+        Ok(Sockets { machine, own, others, interfaces, sockets, gate, bell, commands: Mutex::default() })
+    }
+
+    /// Where a peer is.
+    pub fn contact(&self, peer: u32) -> Option<&Contact> {
+        match self.own.get(peer as usize) {
+            Some(contact) => contact.as_ref(),
+            None => self.others.get(peer as usize - self.own.len()),
+        }
+    }
+
+    /// Where processes of other worlds are, from the number of the first on.
+    pub fn learn(&self, first: u32, contacts: Vec<Contact>) {
+        for (number, contact) in (first as usize - self.own.len()..).zip(contacts) {
+            self.others.get_or_fill(number, || contact);
+        }
     }
 
     fn command(&self, command: Command) {
@@ -155,6 +182,10 @@ impl Carrier for Sockets {
         let once = EventFlags::IN | EventFlags::ONESHOT;
         // It fails only when the descriptors are gone, and with them this process's links.
         let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), once);
+    }
+
+    fn acquainted(&self) {
+        self.command(Command::Acquainted);
     }
 
     fn ring(&self) {

@@ -6,7 +6,7 @@ use crate::sockets::Sockets;
 use parnass_base::socket::{self, InterfaceAddress};
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::interfaces::machine;
-use parnass_transport_stream::{Loss, Refusals, Selection, StreamNetwork, Streams, Tuning};
+use parnass_transport_stream::{Loss, Pair, Refusals, Selection, StreamNetwork, Streams, Tuning};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -67,12 +67,63 @@ impl Listener {
             let text = "what a rank says of its addresses is not understood: use one release on all hosts";
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
+        self.make(me, key, contacts.into_iter().map(Some).collect(), waker, on_loss, tuning)
+    }
+
+    /// For rank `me` of a world of `size` that needs no network for itself: for what [`admit`] brings.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn to_others(
+        self,
+        me: u32,
+        size: u32,
+        key: &[u8; 32],
+        waker: Box<dyn Fn() + Send>,
+        on_loss: Box<dyn Fn(Loss) + Send>,
+        tuning: Tuning,
+    ) -> io::Result<Tcp> {
+        self.make(me, key, vec![None; size as usize], waker, on_loss, tuning)
+    }
+
+    fn make(
+        self,
+        me: u32,
+        key: &[u8; 32],
+        contacts: Vec<Option<Contact>>,
+        waker: Box<dyn Fn() + Send>,
+        on_loss: Box<dyn Fn(Loss) + Send>,
+        tuning: Tuning,
+    ) -> io::Result<Tcp> {
         let identity = Identity::new(key, me, contacts.len() as u32, tuning.encrypt);
-        let sockets = Sockets::new(contacts, self.interfaces)?;
+        let sockets = Sockets::new(self.contact.machine, contacts, self.interfaces)?;
         let streams = Arc::new(Streams::new(identity, sockets, Arc::new(Refusals::default())));
         let keeper = Keeper::new(streams.clone(), self.sockets, waker, on_loss)?;
         StreamNetwork::start(streams, "parnass-tcp", move || keeper.run())
     }
+}
+
+/// What a process is told of one of another world.
+#[derive(Clone, Debug)]
+pub struct Acquaintance {
+    /// What its [`Listener::contact`] has given.
+    pub contact: Vec<u8>,
+    pub pair: Pair,
+}
+
+/// Makes processes of other worlds peers of this one. The number of the first; the others follow.
+///
+/// # Errors
+/// What one says of its addresses is not understood, or there are too many.
+pub fn admit(network: &Tcp, acquaintances: &[Acquaintance]) -> io::Result<u32> {
+    let contacts: Option<Vec<Contact>> =
+        acquaintances.iter().map(|one| Contact::decode(&one.contact)).collect();
+    let contacts = contacts.ok_or_else(|| {
+        let text = "what a process says of its addresses is not understood: use one release everywhere";
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    })?;
+    let pairs: Vec<Pair> = acquaintances.iter().map(|one| one.pair).collect();
+    network.admit(&pairs, |first| network.carrier().learn(first, contacts))
 }
 
 /// The name of the machine, as it runs now, that a [`Listener::contact`] is of; `None`: it is none.

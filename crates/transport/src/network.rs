@@ -69,3 +69,58 @@ pub trait Network: Send + Sync {
     /// was posted is on its way.
     fn close(&self);
 }
+
+/// A network that somebody else holds too.
+impl<N: Network> Network for std::sync::Arc<N> {
+    fn me(&self) -> u32 {
+        N::me(self)
+    }
+
+    fn size(&self) -> u32 {
+        N::size(self)
+    }
+
+    fn stream_bytes(&self) -> usize {
+        N::stream_bytes(self)
+    }
+
+    fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
+        N::post(self, target, tag, words)
+    }
+
+    fn stream(&self, target: u32, tag: u32, words: &[u64], source: UserAddress, length: usize) -> bool {
+        N::stream(self, target, tag, words, source, length)
+    }
+
+    fn lend(&self, target: u32, tag: u32, word: u64, source: UserAddress, length: usize, then: Message) {
+        N::lend(self, target, tag, word, source, length, then);
+    }
+
+    fn poll(&self) -> bool {
+        N::poll(self)
+    }
+
+    fn look(&self) -> bool {
+        N::look(self)
+    }
+
+    fn take(&self, limit: usize, accept: &mut dyn FnMut(&Message) -> bool) -> usize {
+        N::take(self, limit, accept)
+    }
+
+    fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool {
+        N::land(self, payload, target, length, then)
+    }
+
+    fn discard(&self, payload: Bulk) {
+        N::discard(self, payload);
+    }
+
+    fn arm(&self) {
+        N::arm(self);
+    }
+
+    fn close(&self) {
+        N::close(self);
+    }
+}

@@ -233,6 +233,9 @@ fn argument(parameter: &Parameter, communicator: Option<&str>) -> Result<Argumen
             let kind = format!("Function<callbacks::{}>", bare(&parameter.c));
             plain(&kind, format!("Function::new({n})"))
         }
+        "pointer" if raw.starts_with("*const") => {
+            plain("*mut c_void", format!("{n}.cast_mut().cast::<c_void>()"))
+        }
         "pointer" => plain("*mut c_void", format!("{n}.cast::<c_void>()")),
         _ => bail!("unknown \"as\": {form}"),
     };

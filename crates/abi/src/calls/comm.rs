@@ -74,6 +74,8 @@ pub fn comm_disconnect(call: &Call, comm: InOutHandle<Communicator>) -> Result<(
     comm.get().quiesce(call.process());
     call.process().flush_buffer(BufferOwner::Communicator(comm.get()))?;
     call.process().retire_buffer(comm.get());
+    comm.get().part(call.process())?;
+    call.process().give_up(comm.get());
     comm.release();
     Ok(())
 }
@@ -98,6 +100,7 @@ pub fn comm_free(call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
     comm.get().check_freeable()?;
     comm.get().attributes().delete_all(comm.handle())?;
     call.process().retire_buffer(comm.get());
+    call.process().give_up(comm.get());
     comm.release();
     Ok(())
 }
@@ -113,13 +116,6 @@ pub fn comm_get_name(_call: &Call, comm: Option<&Arc<Communicator>>, comm_name: 
         Some(comm) => comm_name.set(&comm.name()),
         None => comm_name.set(b"MPI_COMM_NULL"),
     }
-    Ok(())
-}
-
-/// MPI_Comm_get_parent.
-pub fn comm_get_parent(_call: &Call, parent: OutHandle<Communicator>) -> Result<()> {
-    // No process is started by MPI_Comm_spawn yet.
-    parent.set_null();
     Ok(())
 }
 

@@ -68,6 +68,7 @@ pub mod buffer;
 pub mod coll;
 pub mod comm;
 pub mod datatype;
+pub mod dynamic;
 pub mod environment;
 pub mod error;
 pub mod file;

@@ -245,27 +245,6 @@ pub unsafe extern "C" fn PMPI_Comm_get_name(comm: usize, comm_name: *mut c_char,
     unsafe { comm_get_name(comm, comm_name, resultlen) }
 }
 
-unsafe extern "C" fn comm_get_parent(parent: *mut usize) -> c_int {
-    let call = Call::enter("MPI_Comm_get_parent");
-    let result = (|| -> Result<()> { unsafe {
-        let parent = OutHandle::<Communicator>::new(parent, "parent")?;
-        bodies::comm_get_parent(&call, parent)
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut usize) -> c_int {
-    unsafe { comm_get_parent(parent) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut usize) -> c_int {
-    unsafe { comm_get_parent(parent) }
-}
-
 unsafe extern "C" fn comm_group(comm: usize, group: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Comm_group");

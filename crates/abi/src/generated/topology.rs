@@ -239,7 +239,7 @@ unsafe extern "C" fn dist_graph_create(comm_old: usize, n: c_int, sources: *cons
         let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
          let _ = &reorder;
         let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
-        bodies::dist_graph_create(&call, &comm_old, sources, degrees, IntArray::int(destinations), weights.cast::<c_void>(), comm_dist_graph)
+        bodies::dist_graph_create(&call, &comm_old, sources, degrees, IntArray::int(destinations), weights.cast_mut().cast::<c_void>(), comm_dist_graph)
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -268,7 +268,7 @@ unsafe extern "C" fn dist_graph_create_adjacent(comm_old: usize, indegree: c_int
         let info = handles::get_nullable::<Info>(info, "info")?; let _ = &info;
          let _ = &reorder;
         let comm_dist_graph = OutHandle::<Communicator>::new(comm_dist_graph, "comm_dist_graph")?;
-        bodies::dist_graph_create_adjacent(&call, &comm_old, sources, sourceweights.cast::<c_void>(), destinations, destweights.cast::<c_void>(), comm_dist_graph)
+        bodies::dist_graph_create_adjacent(&call, &comm_old, sources, sourceweights.cast_mut().cast::<c_void>(), destinations, destweights.cast_mut().cast::<c_void>(), comm_dist_graph)
     } })();
     match result {
         Ok(()) => call.succeed(),

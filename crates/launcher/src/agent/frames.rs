@@ -9,7 +9,7 @@
 use parnass_bootstrap::wire::{Decoder, Encoder};
 
 /// Counts up when a frame changes its meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// No frame is longer. The longest are the parts of an exchange among all ranks.
 pub const FRAME_BYTES_MAXIMUM: usize = 64 << 20;
 
@@ -77,6 +77,8 @@ pub enum Report {
     Gone,
     /// The answer to [`Order::Ping`].
     Pong,
+    /// So many worlds run here and below that ranks have started.
+    Guests(u32),
 }
 
 /// A message that travels in a frame.
@@ -160,6 +162,7 @@ impl Frame for Report {
             Report::InputTaken(bytes) => encoder.u8(7).u32(*bytes),
             Report::Gone => encoder.u8(8),
             Report::Pong => encoder.u8(9),
+            Report::Guests(count) => encoder.u8(10).u32(*count),
         };
         encoder.finish()
     }
@@ -191,6 +194,7 @@ impl Frame for Report {
             7 => Report::InputTaken(decoder.u32()?),
             8 => Report::Gone,
             9 => Report::Pong,
+            10 => Report::Guests(decoder.u32()?),
             _ => return None,
         };
         decoder.end().map(|()| report)
@@ -273,6 +277,7 @@ mod tests {
             (any::<u32>(), any::<u32>(), prop::collection::vec(part, 0..5))
                 .prop_map(|(wave, round, parts)| Report::Exchange { wave, round, parts }),
             any::<u32>().prop_map(Report::InputTaken),
+            any::<u32>().prop_map(Report::Guests),
             prop::sample::select(vec![Report::Ready, Report::Gone, Report::Pong]),
         ]
     }

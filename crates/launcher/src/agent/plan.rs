@@ -169,7 +169,12 @@ mod tests {
         };
         Plan {
             roster: Roster {
-                description: Description { nodes, key: Key::random(), tunables: vec!["direct=off".into()] },
+                description: Description {
+                    nodes,
+                    key: Key::random(),
+                    tunables: vec!["direct=off".into()],
+                    parents: vec![5],
+                },
                 node: Some(1),
                 below: vec![0],
                 way: Way {

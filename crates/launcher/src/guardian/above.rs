@@ -79,6 +79,7 @@ pub(super) fn receive(control: &OwnedFd) -> io::Result<Option<(Work, Option<Prob
         programs,
         variables: plan.variables.into_iter().map(on_this_machine).collect(),
         terminals: plan.terminals,
+        caller: None,
     };
     let above = Above { channel, credit: OUTPUT_WINDOW, heard: Instant::now(), input: None };
     Ok(Some((work, problem, above)))

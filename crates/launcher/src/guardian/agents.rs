@@ -276,6 +276,7 @@ impl Guardian {
             Report::Exchange { wave, round, parts } => self.collect(wave, round, parts),
             Report::Gone => agent.gone = true,
             Report::Pong => {}
+            Report::Guests(count) => self.count_guests(index, count),
             Report::Started { rank, process } => {
                 self.ranks[rank as usize].process = Pid::from_raw(process.max(1));
                 self.report(report);

@@ -23,7 +23,7 @@ impl Guardian {
                 Reaped::Ended(process, status) => {
                     if let Some(rank) = self.by_process.remove(&process.as_raw_nonzero().get()) {
                         self.ended(rank, status);
-                    } else {
+                    } else if !self.guest_ended(process, status) {
                         self.starter_ended(process, status);
                     }
                 }
@@ -84,6 +84,9 @@ impl Guardian {
                 None => format!("{name} exited with code 0 without calling MPI_Finalize"),
             };
             self.fail(1, &report);
+        } else if !finished && self.caller.is_some() && !self.introduced {
+            let report = format!("{} ended without calling MPI_Init", self.name(rank));
+            self.fail(1, &report);
         }
     }
 
@@ -130,6 +133,9 @@ impl Guardian {
         if self.is_ending() || self.leave_to_above(Verdict::End, code, None, message) {
             return;
         }
+        if self.tell_caller(code, message) {
+            return self.end_ranks(0);
+        }
         if !message.is_empty() {
             self.say(message);
         }
@@ -168,11 +174,15 @@ impl Guardian {
     }
 
     /// Ends the job because the user said so.
-    fn end_by(&mut self, signal: i32) {
+    pub(super) fn end_by(&mut self, signal: i32) {
         if self.leave_to_above(Verdict::EndBy, signal as u8, None, "") {
             return;
         }
-        self.end(128 + signal as u8, &format!("the job was ended by {}", report::signal_name(signal).0));
+        let text = match self.caller {
+            Some(_) => String::new(), // The mpiexec above says it.
+            None => format!("the job was ended by {}", report::signal_name(signal).0),
+        };
+        self.end(128 + signal as u8, &text);
     }
 
     fn fail_and_go_on(&mut self, code: u8, report: &str) {
@@ -251,6 +261,7 @@ impl Guardian {
                 let _ = kill_process_group(process, Signal::CONT); // A stopped process does not end.
             }
         }
+        self.signal_guests(signal);
         if deadly && !self.all_started() {
             self.end_by(number);
         }
@@ -299,7 +310,9 @@ impl Guardian {
         }
         self.look_at_agents(now);
         if self.above.is_none() && !self.finishing {
-            self.finishing = self.all_started() && self.ranks.iter().all(|rank| rank.ended.is_some());
+            self.finishing = self.all_started()
+                && self.ranks.iter().all(|rank| rank.ended.is_some())
+                && !self.has_guests();
             if self.finishing {
                 self.order_all(&Order::Finish);
             }
@@ -310,9 +323,11 @@ impl Guardian {
         if self.term_at.is_some_and(|time| time <= now) {
             self.term_at = None;
             self.kill_at = Some(now + GRACE);
-            let spared = self.starters(|_| true);
+            // The guardian of a world that a rank has started ends its ranks itself.
+            let spared = [self.starters(|_| true), self.guests.processes()].concat();
             descendants::signal(Signal::TERM, &spared);
             descendants::signal(Signal::CONT, &spared); // A stopped process takes no other signal.
+            self.signal_guests(Signal::TERM);
         }
         if self.kill_at.is_some_and(|time| time <= now) {
             self.kill_at = Some(now + KILL_ROUND);

@@ -54,6 +54,9 @@ impl Guardian {
                     parnass_bootstrap::send(connection.socket.as_fd(), &Message::Exchanged, &[file.as_fd()]);
             }
         }
+        if (wave, round) == (0, 0) {
+            self.introduce(&parts);
+        }
         self.order_all(&Order::Exchanged { wave, round, parts });
     }
 }

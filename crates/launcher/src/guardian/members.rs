@@ -47,6 +47,7 @@ impl Guardian {
         loop {
             let Some(connection) = self.connections.get(index).and_then(Option::as_ref) else { return };
             match parnass_bootstrap::receive(connection.socket.as_fd()) {
+                Ok((Message::Spawn, files)) => self.start_guest(index, files),
                 Ok((message, _)) => self.obey(index, message),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -144,6 +145,11 @@ impl Guardian {
         }
         let wave = place.joined;
         let memory = self.memory(wave).map_err(|error| format!("no memory for the job: {error}"))?;
+        if wave == 1 && !self.roster.description.parents.is_empty() {
+            // The next program in the slots of a world that was started by another has no parents.
+            self.roster.description.parents = Vec::new();
+            self.description = None;
+        }
         if self.description.is_none() {
             let file = self.roster.description.to_file();
             self.description = Some(file.map_err(|error| format!("no memory for the job: {error}"))?);

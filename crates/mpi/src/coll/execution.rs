@@ -139,11 +139,11 @@ impl Execution {
     #[inline]
     pub(super) fn new(process: &Process, call: &Call<'_>, board: Option<&Board>) -> Execution {
         let communicator = call.communicator;
-        let shape =
-            call.shape(process.is_oversubscribed(), board.map_or(0, |board| board.piece_bytes() as u64));
+        let settings = process.collectives(communicator);
+        let shape = call.shape(settings.oversubscribed, board.map_or(0, |board| board.piece_bytes() as u64));
         let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
         let work = kept.unwrap_or_else(|| {
-            let schedule = call.schedule(shape, process.collectives());
+            let schedule = call.schedule(shape, settings);
             Work::new(call.is_even().then_some(shape), schedule)
         });
         let (mut bits, mut place) = (0, Place::default());

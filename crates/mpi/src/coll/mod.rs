@@ -78,11 +78,6 @@ impl Process {
         };
         Request::composite(self, call.communicator, Box::new(background))
     }
-
-    /// Whether there are more processes than cores.
-    pub(crate) fn is_oversubscribed(&self) -> bool {
-        self.collectives().oversubscribed
-    }
 }
 
 /// A collective operation that nobody waits for.

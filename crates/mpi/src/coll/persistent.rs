@@ -31,7 +31,8 @@ impl Process {
     /// order at all members of the communicator.
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
-        let schedule = call.schedule(call.shape(self.is_oversubscribed(), 0), self.collectives());
+        let settings = self.collectives(communicator);
+        let schedule = call.schedule(call.shape(settings.oversubscribed, 0), settings);
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(&call.parts(None))),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),

@@ -8,12 +8,16 @@
 //! ```
 //! A context is allocated by one process, the leader of the new communicator, from its own counter, and told
 //! to the other members; so no agreement is needed. MPI_COMM_WORLD is (process 0, counter 0), MPI_COMM_SELF is
-//! (own process, counter 1).
+//! (own process, counter 1), and the local communicator of that with the parents (process 0, counter 2).
+//!
+//! Processes of several worlds do not number each other alike. The contexts of their communicators have a leader that no world
+//! has, 65535, and one is taken that none of the members uses: they are asked.
 
 use crate::constants::MPI_ERR_OTHER;
+use crate::group::Group;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 /// Which of a communicator's two message spaces.
@@ -32,10 +36,19 @@ pub struct Context(u32);
 impl Context {
     /// One less than 15 bits hold: the last one is never a context, so that it can stand for "not known yet".
     const COUNTERS: u32 = (1 << 15) - 1;
-    const FIRST_FREE_COUNTER: u32 = 2;
+    const FIRST_FREE_COUNTER: u32 = 3;
+    /// Stands for the leader where the members are of several worlds: a job has fewer processes.
+    const SHARED_LEADER: u32 = 0xffff;
 
     /// MPI_COMM_WORLD's.
     pub const WORLD: Context = Context(0);
+    /// That of the local group of the communicator with the parents, see MPI_Comm_get_parent.
+    pub const OF_SPAWNED: Context = Context(2 << 1);
+
+    /// One for a communicator whose members are of several worlds.
+    fn shared(counter: u32) -> Context {
+        Context(Self::SHARED_LEADER << 16 | (counter % Self::COUNTERS) << 1)
+    }
 
     fn new(leader: ProcessId, counter: u32) -> Context {
         debug_assert!(leader.0 < 1 << 16 && counter < Self::COUNTERS);
@@ -72,6 +85,8 @@ impl Context {
 #[derive(Debug)]
 pub struct ContextIds {
     me: ProcessId,
+    /// Processes from this number on are of other worlds.
+    own_world: u32,
     pool: Mutex<Pool>,
 }
 
@@ -83,6 +98,10 @@ struct Pool {
     freed: VecDeque<Context>,
     /// Those of the communicators of this process that still exist, whoever leads them.
     in_use: HashSet<Context>,
+    /// The next one to be proposed for a communicator whose members are of several worlds.
+    next_shared: u32,
+    /// In how many communicators of this process each process of another world is.
+    foreign: HashMap<u32, u32>,
 }
 
 /// A context for a new communicator.
@@ -95,16 +114,82 @@ pub struct Allocated {
 }
 
 impl ContextIds {
-    /// All ids of process `me`.
+    /// All ids of process `me`, which knows of one world only.
     pub fn new(me: ProcessId) -> ContextIds {
+        ContextIds::in_world(me, u32::MAX)
+    }
+
+    /// All ids of process `me` in a world of `size`.
+    pub fn in_world(me: ProcessId, size: u32) -> ContextIds {
         ContextIds {
             me,
+            own_world: size,
             pool: Mutex::new(Pool {
                 next: Context::FIRST_FREE_COUNTER,
                 freed: VecDeque::new(),
                 in_use: HashSet::new(),
+                next_shared: 0,
+                foreign: HashMap::new(),
             }),
         }
+    }
+
+    /// Whether some member is of another world.
+    pub fn is_mixed(&self, group: &Group) -> bool {
+        group.reaches(self.own_world)
+    }
+
+    /// Where the search for shared contexts begins: another place at each process makes it short.
+    pub fn begin_shared_at(&self, number: u32) {
+        self.pool().next_shared = number;
+    }
+
+    /// A context that no communicator of this process has, for one whose members are of several worlds; another one each time.
+    pub fn propose_shared(&self) -> u32 {
+        let mut pool = self.pool();
+        for _ in 0..Context::COUNTERS {
+            let context = Context::shared(pool.next_shared);
+            pool.next_shared = pool.next_shared.wrapping_add(1);
+            if !pool.in_use.contains(&context) {
+                return context.to_wire();
+            }
+        }
+        Context::shared(pool.next_shared).to_wire()
+    }
+
+    /// As [`ContextIds::enter`], unless a communicator of this process has this context: `false` then.
+    pub fn reserve(&self, context: Context) -> bool {
+        self.pool().in_use.insert(context)
+    }
+
+    /// A communicator has these processes of other worlds among its members.
+    pub fn meet(&self, group: &Group) {
+        if self.is_mixed(group) {
+            let mut pool = self.pool();
+            for process in group.processes().filter(|process| process.0 >= self.own_world) {
+                *pool.foreign.entry(process.0).or_default() += 1;
+            }
+        }
+    }
+
+    /// A communicator that had them is gone.
+    pub fn part(&self, group: &Group) {
+        if self.is_mixed(group) {
+            let mut pool = self.pool();
+            for process in group.processes().filter(|process| process.0 >= self.own_world) {
+                if let Some(count) = pool.foreign.get_mut(&process.0) {
+                    *count -= 1;
+                    if *count == 0 {
+                        pool.foreign.remove(&process.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// In how many communicators of this process a process of another world is.
+    pub fn meetings(&self, process: ProcessId) -> u32 {
+        self.pool().foreign.get(&process.0).copied().unwrap_or(0)
     }
 
     fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
@@ -186,6 +271,36 @@ mod tests {
         let error = ids.allocate().unwrap_err();
         assert!(error.message().contains("free communicators"), "{error}");
         assert!(seen.iter().all(|context| context.leader() == me && *context != Context::of_self(me)));
+    }
+
+    #[test]
+    fn shared_contexts_are_nobodys_own_and_are_proposed_once_each() {
+        let ids = ContextIds::in_world(ProcessId(0), 4);
+        ids.begin_shared_at(7);
+        let first = Context::from_wire(ids.propose_shared());
+        assert!(ids.reserve(first) && !ids.reserve(first));
+        assert_eq!(first.leader(), ProcessId(0xffff));
+        ids.begin_shared_at(7);
+        let second = Context::from_wire(ids.propose_shared());
+        assert_ne!(first, second);
+        ids.leave(first);
+        assert!(ids.reserve(first));
+        for counter in 0..2 * Context::COUNTERS {
+            let bits = Context::shared(counter).bits(Plane::Collective);
+            assert!(bits < u32::MAX - 1, "{counter} stands for no context");
+        }
+    }
+
+    #[test]
+    fn meetings_with_other_worlds_are_counted() {
+        let ids = ContextIds::in_world(ProcessId(0), 2);
+        let mixed = Group::from_processes(vec![ProcessId(0), ProcessId(3), ProcessId(2)]);
+        assert!(ids.is_mixed(&mixed) && !ids.is_mixed(&Group::world(2)) && !ids.is_mixed(&Group::empty()));
+        ids.meet(&mixed);
+        ids.meet(&Group::single(ProcessId(3)));
+        assert_eq!([0, 2, 3].map(|process| ids.meetings(ProcessId(process))), [0, 1, 2]);
+        ids.part(&mixed);
+        assert_eq!([2, 3].map(|process| ids.meetings(ProcessId(process))), [0, 1]);
     }
 
     #[test]

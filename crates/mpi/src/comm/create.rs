@@ -74,6 +74,9 @@ fn clashes(process: &Process, told: u32) -> bool {
 /// that a second-hand one is still in use somewhere.
 pub(super) async fn agree(channel: &Channel) -> Result<Context> {
     let process = channel.process();
+    if process.context_ids().is_mixed(channel.members()) {
+        return agree_between_worlds(None, channel, 0).await;
+    }
     loop {
         let mut offer = if channel.rank() == 0 { Offer::new(process) } else { Offer::none(process) };
         let [told] = decode_array(&channel.broadcast(0, encode(&[offer.to_wire()])).await?)?;
@@ -90,8 +93,16 @@ pub(super) async fn agree(channel: &Channel) -> Result<Context> {
 /// As [`agree`], for two groups whose leaders are joined by a bridge. `inside` joins a group; `leader` is the rank of its
 /// leader. Of the leaders' offers that of the process with the lower number is taken. It is a member of what is made,
 /// so that the id comes back to it in the end.
-pub(super) async fn agree_across(bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<Context> {
+pub(super) async fn agree_across(
+    bridge: Option<&Channel>,
+    inside: &Channel,
+    leader: i32,
+    mixed: bool,
+) -> Result<Context> {
     let process = inside.process();
+    if mixed {
+        return agree_between_worlds(bridge, inside, leader).await;
+    }
     loop {
         let mut offer = if bridge.is_some() { Offer::new(process) } else { Offer::none(process) };
         let mut chosen = offer.to_wire();
@@ -112,6 +123,40 @@ pub(super) async fn agree_across(bridge: Option<&Channel>, inside: &Channel, lea
             }
         }
         return offer.settle(told);
+    }
+}
+
+/// A context for members of several worlds, of which only those of this channel are there yet.
+pub(super) async fn agree_among_worlds(channel: &Channel) -> Result<Context> {
+    agree_between_worlds(None, channel, 0).await
+}
+
+/// As [`agree_across`], or [`agree`] where there is no bridge at all, for members of several worlds: they have no common
+/// numbers, so that one is proposed which all of them have free. It is theirs when this returns.
+async fn agree_between_worlds(bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<Context> {
+    let ids = inside.process().context_ids();
+    loop {
+        let mut chosen = 0;
+        if inside.rank() == leader {
+            chosen = ids.propose_shared();
+        }
+        if let Some(bridge) = bridge {
+            let [theirs] = decode_array(&bridge.swap(0, &encode(&[chosen]), 4).await?)?;
+            chosen = chosen.min(theirs);
+        }
+        let [told] = decode_array(&inside.broadcast(leader, encode(&[chosen])).await?)?;
+        let context = Context::from_wire(told);
+        let free = ids.reserve(context);
+        let mut clashing = inside.allgather(&[u8::from(!free)]).await?.contains(&1);
+        if let Some(bridge) = bridge {
+            clashing |= bridge.swap(0, &[u8::from(clashing)], 1).await? == [1];
+        }
+        if inside.broadcast(leader, vec![u8::from(clashing)]).await? != [1] {
+            return Ok(context);
+        }
+        if free {
+            ids.leave(context);
+        }
     }
 }
 
@@ -267,7 +312,7 @@ impl Communicator {
         ))
     }
 
-    pub(super) fn check_intra(&self) -> Result<()> {
+    pub(crate) fn check_intra(&self) -> Result<()> {
         if self.is_inter() {
             return Err(Error::new(
                 MPI_ERR_COMM,

@@ -160,6 +160,10 @@ impl Channel {
         self.rank
     }
 
+    pub(super) fn members(&self) -> &Group {
+        &self.members
+    }
+
     pub(super) fn member(&self, rank: i32) -> ProcessId {
         self.members.process(rank)
     }
@@ -256,6 +260,33 @@ impl Channel {
         // Block i is that of rank (own rank + i) mod size.
         gathered.rotate_right(rank * own.len());
         Ok(gathered)
+    }
+}
+
+impl Channel {
+    /// As [`Channel::allgather`], where each has as many bytes as it likes.
+    pub(super) async fn allgather_any(&self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let lengths = decode(&self.allgather(&encode(&[own.len() as u32])).await?);
+        let most = lengths.iter().copied().max().unwrap_or(0) as usize;
+        let mut padded = own.to_vec();
+        padded.resize(most.max(1), 0);
+        let gathered = self.allgather(&padded).await?;
+        let parts = gathered.chunks_exact(most.max(1)).zip(lengths);
+        Ok(parts.map(|(part, length)| part[..length as usize].to_vec()).collect())
+    }
+
+    /// As [`Channel::broadcast`], where only the root knows the length.
+    pub(super) async fn broadcast_any(&self, root: i32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let [length] = decode_array(&self.broadcast(root, encode(&[bytes.len() as u32])).await?)?;
+        let mut bytes = bytes;
+        bytes.resize(length as usize, 0);
+        self.broadcast(root, bytes).await
+    }
+
+    /// As [`Channel::swap`], where each side has as many bytes as it likes.
+    pub(super) async fn swap_any(&self, partner: i32, own: &[u8]) -> Result<Vec<u8>> {
+        let [length] = decode_array(&self.swap(partner, &encode(&[own.len() as u32]), 4).await?)?;
+        self.swap(partner, own, length as usize).await
     }
 }
 

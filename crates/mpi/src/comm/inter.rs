@@ -15,10 +15,13 @@ use crate::{Error, Result};
 use parnass_portals::ProcessId;
 use std::sync::Arc;
 
-/// The processes of a group, as they travel.
+/// The processes of a group, as they travel within a world.
 fn members_of(group: &Group) -> Vec<u8> {
     encode(&group.processes().map(|process| process.0).collect::<Vec<_>>())
 }
+
+/// With the size of a group: some of its processes are of several worlds.
+const MIXED: u32 = 1 << 31;
 
 fn group_from(members: &[u8]) -> Group {
     Group::from_processes(decode(members).into_iter().map(ProcessId).collect())
@@ -30,11 +33,18 @@ const REFUSED: u32 = u32::MAX;
 /// The leaders tell each other their groups over `bridge` and then tell their own groups: returns the other group.
 /// Only the leader, of rank `leader` inside, has a bridge; it leads to one process.
 async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own: &Group) -> Result<Group> {
+    let ids = inside.process().context_ids();
     let mut size = 0;
     if let Some(bridge) = bridge {
-        [size] = decode_array(&bridge.swap(0, &encode(&[own.size() as u32]), 4).await?)?;
+        let mixed = ids.is_mixed(own) || ids.is_mixed(bridge.members());
+        let own = own.size() as u32 | if mixed { MIXED } else { 0 };
+        [size] = decode_array(&bridge.swap(0, &encode(&[own]), 4).await?)?;
+        size |= own & MIXED;
     }
     let [size] = decode_array(&inside.broadcast(leader, encode(&[size])).await?)?;
+    if size != REFUSED && size & MIXED != 0 {
+        return super::meet::introduce(bridge, inside, leader).await;
+    }
     if size == REFUSED {
         return Err(Error::new(
             MPI_ERR_OTHER,
@@ -51,7 +61,7 @@ async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own:
 /// Gives a new intercommunicator its contexts. `inside` joins its local group; the leader's `bridge` leads to the other
 /// group's leader.
 async fn connect(made: &Communicator, bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<()> {
-    let context = agree_across(bridge, inside, leader).await?;
+    let context = agree_across(bridge, inside, leader, made.is_mixed()).await?;
     made.local()?.set_context(agree(inside).await?);
     made.set_context(context);
     Ok(())
@@ -62,11 +72,12 @@ impl Communicator {
     pub(super) fn inter_child(&self, process: &Process, local: Group, remote: Group) -> Communicator {
         let hidden = Arc::new(self.child(process, local.clone(), Role::Internal));
         let mut child = self.child(process, local, Role::Ordinary);
+        child.mixed |= self.ids.is_mixed(&remote);
         child.remote = Some(Remote { group: remote, local: hidden });
         child
     }
 
-    fn local(&self) -> Result<&Arc<Communicator>> {
+    pub(super) fn local(&self) -> Result<&Arc<Communicator>> {
         self.local_communicator().ok_or_else(|| self.not_inter())
     }
 
@@ -254,7 +265,18 @@ impl Communicator {
         let tags = [self.next_collective_tag(), local.next_collective_tag()];
         let (parent, group) = (self.clone(), group.clone());
         run(process, self, async move {
-            let remote = introduce(bridge.as_ref(), &inside, 0, &group).await?;
+            // Ranks, since the sides may number processes differently.
+            let ranks: Vec<u32> = group
+                .processes()
+                .map(|process| parent.group().rank_of(process).unwrap_or(0) as u32)
+                .collect();
+            let mut theirs = Vec::new();
+            if let Some(bridge) = &bridge {
+                theirs = bridge.swap_any(0, &encode(&ranks)).await?;
+            }
+            let theirs = decode(&inside.broadcast_any(0, theirs).await?);
+            let remote = theirs.into_iter().map(|rank| parent.peers().process(rank as i32)).collect();
+            let remote = Group::from_processes(remote);
             parent.connect_subsets(inside.process(), group, remote, tags).await
         })
     }
@@ -270,11 +292,15 @@ impl Communicator {
             let mut first = false;
             if let Some(bridge) = &bridge {
                 let their_high = bridge.swap(0, &[u8::from(high)], 1).await? == [1];
-                let lower = parent.group().process(0).0 < parent.peers().process(0).0;
+                let [ours, theirs] = [parent.group(), parent.peers()].map(|group| group.process(0));
+                let lower = match parent.is_mixed() {
+                    true => bridge.process().is_named_before(ours, theirs),
+                    false => ours.0 < theirs.0,
+                };
                 first = if their_high == high { lower } else { !high };
             }
             let first = inside.broadcast(0, vec![u8::from(first)]).await? == [1];
-            let context = agree_across(bridge.as_ref(), &inside, 0).await?;
+            let context = agree_across(bridge.as_ref(), &inside, 0, parent.is_mixed()).await?;
             let (low, up) = match first {
                 true => (parent.group(), parent.peers()),
                 false => (parent.peers(), parent.group()),

@@ -4,10 +4,14 @@ mod context;
 mod create;
 pub(crate) mod exchange;
 mod inter;
+mod meet;
+mod spawn;
 mod split;
 pub mod topology;
 
 pub use context::{Allocated, Context, ContextIds, Plane};
+pub use meet::Begin;
+pub use spawn::Spawned;
 
 use crate::attribute::AttributeStore;
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_COMM, MPI_MAX_OBJECT_NAME, MPI_UNDEFINED};
@@ -45,6 +49,8 @@ pub struct Communicator {
     group: Group,
     /// The other side, for an intercommunicator.
     remote: Option<Remote>,
+    /// Whether some of its processes are of another world than this one.
+    mixed: bool,
     next_collective: AtomicU32,
     next_persistent: AtomicU32,
     collectives: crate::coll::Cache,
@@ -106,6 +112,7 @@ impl Communicator {
             context: AtomicU32::new(context.map_or(UNKNOWN_CONTEXT, Context::to_wire)),
             role,
             rank: group.rank_of(me).unwrap_or(MPI_UNDEFINED),
+            mixed: ids.is_mixed(&group),
             group,
             remote,
             next_collective: AtomicU32::new(0),
@@ -131,6 +138,10 @@ impl Communicator {
 
     fn set_context(&self, context: Context) {
         self.ids.enter(context);
+        self.ids.meet(&self.group);
+        if let Some(remote) = &self.remote {
+            self.ids.meet(&remote.group);
+        }
         self.context.store(context.to_wire(), Ordering::Relaxed);
     }
 
@@ -156,6 +167,12 @@ impl Communicator {
     #[inline]
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
+    }
+
+    /// Whether processes of several worlds are in it: those that MPI_Comm_spawn has started, or that were connected with.
+    #[inline]
+    pub fn is_mixed(&self) -> bool {
+        self.mixed
     }
 
     /// The process that a rank as used in sends and receives names: in the remote group of an intercommunicator.
@@ -324,6 +341,24 @@ impl Communicator {
         process.wait_until(None, || (!process.has_orphans_on(self)).then_some(()));
     }
 
+    /// For MPI_Comm_disconnect, after [`Communicator::quiesce`] on the last use of it: returns when all processes of both
+    /// sides have come so far, and lets go of those of other worlds with which nothing else is shared.
+    pub fn part(self: &Arc<Self>, process: &Process) -> Result<()> {
+        if !self.mixed {
+            return Ok(());
+        }
+        process.collective(&crate::coll::Call::new(self, crate::coll::Collective::Barrier))?;
+        let local = self.local_communicator();
+        let all = self.group.processes().chain(self.peers().processes().filter(|_| self.is_inter()));
+        for other in all.filter(|other| other.0 >= process.size()) {
+            let in_this = 1 + u32::from(local.is_some_and(|local| local.group.contains(other)));
+            if self.ids.meetings(other) == in_this {
+                process.let_go(other);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether MPI_Comm_free and MPI_Comm_disconnect may be called on it.
     pub fn check_freeable(&self) -> Result<()> {
         if self.is_predefined() {
@@ -351,6 +386,10 @@ impl Drop for Communicator {
         let bits = *self.context.get_mut();
         if bits != UNKNOWN_CONTEXT {
             self.ids.leave(Context::from_wire(bits));
+            self.ids.part(&self.group);
+            if let Some(remote) = &self.remote {
+                self.ids.part(&remote.group);
+            }
         }
     }
 }

@@ -62,8 +62,9 @@ impl Channel {
     ) -> Result<Arc<Communicator>> {
         let group = group_of(members);
         let told = members[0].offer;
+        let mixed = self.process().context_ids().is_mixed(&group);
         let context = match told & SECOND_HAND {
-            0 => offer.settle(told)?,
+            0 if !mixed => offer.settle(told)?,
             _ => agree(&self.among(group.clone())).await?,
         };
         let made = parent.child(self.process(), group, Role::Ordinary);
@@ -152,9 +153,9 @@ impl Communicator {
         let mut instances = [NO_INSTANCE; KINDS];
         let color = match split_type {
             MPI_UNDEFINED => None,
-            MPI_COMM_TYPE_SHARED => node_of(process),
+            MPI_COMM_TYPE_SHARED => self.node_of(process),
             MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => match resource {
-                Some(b"mpi_shared_memory") => node_of(process),
+                Some(b"mpi_shared_memory") => self.node_of(process),
                 Some(resource) => placement.instance(resource),
                 None => None,
             },
@@ -225,9 +226,18 @@ impl Communicator {
 
 const KINDS: usize = Placement::KINDS.len();
 
-/// What names the node of this process: the first process of the job that shares memory with it.
-fn node_of(process: &Process) -> Option<i32> {
-    (0..process.size()).find(|other| process.nic().shares_memory(ProcessId(*other))).map(|first| first as i32)
+impl Communicator {
+    /// What names the node of this process: the first process of its world that shares memory with it. Worlds share none.
+    fn node_of(&self, process: &Process) -> Option<i32> {
+        let first = (0..process.size())
+            .find(|other| process.nic().shares_memory(ProcessId(*other)))
+            .map(|first| first as i32);
+        if !self.is_mixed() {
+            return first;
+        }
+        let name = [process.world_name().as_slice(), &first.unwrap_or(-1).to_le_bytes()].concat();
+        Some((super::create::hash(&name) >> 1) as i32)
+    }
 }
 
 /// Stands for the instance of a resource where there is none, or where the process does not ask to be split by it.

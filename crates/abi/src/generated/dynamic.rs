@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, *};
 use crate::call::Call;
+use crate::calls::dynamic as bodies;
 use crate::generated::callbacks;
 use crate::handles;
 use crate::objects::*;
@@ -10,11 +11,11 @@ use parnass_mpi::constants::*;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" fn close_port(port_name: *const c_char) -> c_int {
-    let _ = (port_name);
     let call = Call::enter("MPI_Close_port");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let port_name = arguments::string(port_name, "port_name")?;
+        bodies::close_port(&call, port_name)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
@@ -32,12 +33,13 @@ pub unsafe extern "C" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
 
 unsafe extern "C" fn comm_accept(port_name: *const c_char, info: usize, root: c_int, comm: usize, newcomm: *mut usize) -> c_int {
     let handler = comm;
-    let _ = (port_name, info, root, comm, newcomm);
     let call = Call::enter("MPI_Comm_accept");
-    let result = (|| -> Result<()> {
-        handles::get::<Communicator>(comm, "comm")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let newcomm = OutHandle::<Communicator>::new(newcomm, "newcomm")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::comm_accept(&call, port_name.cast_mut().cast::<c_void>(), Handle::new(info), root, &comm, newcomm)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
@@ -55,12 +57,13 @@ pub unsafe extern "C" fn PMPI_Comm_accept(port_name: *const c_char, info: usize,
 
 unsafe extern "C" fn comm_connect(port_name: *const c_char, info: usize, root: c_int, comm: usize, newcomm: *mut usize) -> c_int {
     let handler = comm;
-    let _ = (port_name, info, root, comm, newcomm);
     let call = Call::enter("MPI_Comm_connect");
-    let result = (|| -> Result<()> {
-        handles::get::<Communicator>(comm, "comm")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let newcomm = OutHandle::<Communicator>::new(newcomm, "newcomm")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::comm_connect(&call, port_name.cast_mut().cast::<c_void>(), Handle::new(info), root, &comm, newcomm)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
@@ -76,12 +79,33 @@ pub unsafe extern "C" fn PMPI_Comm_connect(port_name: *const c_char, info: usize
     unsafe { comm_connect(port_name, info, root, comm, newcomm) }
 }
 
+unsafe extern "C" fn comm_get_parent(parent: *mut usize) -> c_int {
+    let call = Call::enter("MPI_Comm_get_parent");
+    let result = (|| -> Result<()> { unsafe {
+        let parent = OutHandle::<Communicator>::new(parent, "parent")?;
+        bodies::comm_get_parent(&call, parent)
+    } })();
+    match result {
+        Ok(()) => call.succeed(),
+        Err(error) => call.fail(error),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut usize) -> c_int {
+    unsafe { comm_get_parent(parent) }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Comm_get_parent(parent: *mut usize) -> c_int {
+    unsafe { comm_get_parent(parent) }
+}
+
 unsafe extern "C" fn comm_join(fd: c_int, intercomm: *mut usize) -> c_int {
-    let _ = (fd, intercomm);
     let call = Call::enter("MPI_Comm_join");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let intercomm = OutHandle::<Communicator>::new(intercomm, "intercomm")?;
+        bodies::comm_join(&call, fd, intercomm)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
@@ -99,12 +123,13 @@ pub unsafe extern "C" fn PMPI_Comm_join(fd: c_int, intercomm: *mut usize) -> c_i
 
 unsafe extern "C" fn comm_spawn(command: *const c_char, argv: *mut c_void, maxprocs: c_int, info: usize, root: c_int, comm: usize, intercomm: *mut usize, array_of_errcodes: *mut c_int) -> c_int {
     let handler = comm;
-    let _ = (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
     let call = Call::enter("MPI_Comm_spawn");
-    let result = (|| -> Result<()> {
-        handles::get::<Communicator>(comm, "comm")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let intercomm = OutHandle::<Communicator>::new(intercomm, "intercomm")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::comm_spawn(&call, command.cast_mut().cast::<c_void>(), argv.cast::<c_void>(), maxprocs, Handle::new(info), root, &comm, intercomm, array_of_errcodes.cast::<c_void>())
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
@@ -122,12 +147,13 @@ pub unsafe extern "C" fn PMPI_Comm_spawn(command: *const c_char, argv: *mut c_vo
 
 unsafe extern "C" fn comm_spawn_multiple(count: c_int, array_of_commands: *mut c_void, array_of_argv: *mut c_void, array_of_maxprocs: *const c_int, array_of_info: *const usize, root: c_int, comm: usize, intercomm: *mut usize, array_of_errcodes: *mut c_int) -> c_int {
     let handler = comm;
-    let _ = (count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
     let call = Call::enter("MPI_Comm_spawn_multiple");
-    let result = (|| -> Result<()> {
-        handles::get::<Communicator>(comm, "comm")?;
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let comm = handles::get::<Communicator>(comm, "comm")?;
+        let intercomm = OutHandle::<Communicator>::new(intercomm, "intercomm")?;
+        arguments::root(root, &comm, "root")?;
+        bodies::comm_spawn_multiple(&call, count, array_of_commands.cast::<c_void>(), array_of_argv.cast::<c_void>(), array_of_maxprocs.cast_mut().cast::<c_void>(), HandleArray::new(array_of_info), root, &comm, intercomm, array_of_errcodes.cast::<c_void>())
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail_on(handler, error),
@@ -144,11 +170,12 @@ pub unsafe extern "C" fn PMPI_Comm_spawn_multiple(count: c_int, array_of_command
 }
 
 unsafe extern "C" fn lookup_name(service_name: *const c_char, info: usize, port_name: *mut c_char) -> c_int {
-    let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Lookup_name");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let service_name = arguments::string(service_name, "service_name")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        bodies::lookup_name(&call, service_name, info.as_deref(), StringOut::unsized_at(port_name))
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
@@ -165,11 +192,11 @@ pub unsafe extern "C" fn PMPI_Lookup_name(service_name: *const c_char, info: usi
 }
 
 unsafe extern "C" fn open_port(info: usize, port_name: *mut c_char) -> c_int {
-    let _ = (info, port_name);
     let call = Call::enter("MPI_Open_port");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        bodies::open_port(&call, info.as_deref(), StringOut::unsized_at(port_name))
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
@@ -186,11 +213,13 @@ pub unsafe extern "C" fn PMPI_Open_port(info: usize, port_name: *mut c_char) -> 
 }
 
 unsafe extern "C" fn publish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {
-    let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Publish_name");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let service_name = arguments::string(service_name, "service_name")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let port_name = arguments::string(port_name, "port_name")?;
+        bodies::publish_name(&call, service_name, info.as_deref(), port_name)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),
@@ -207,11 +236,13 @@ pub unsafe extern "C" fn PMPI_Publish_name(service_name: *const c_char, info: us
 }
 
 unsafe extern "C" fn unpublish_name(service_name: *const c_char, info: usize, port_name: *const c_char) -> c_int {
-    let _ = (service_name, info, port_name);
     let call = Call::enter("MPI_Unpublish_name");
-    let result = (|| -> Result<()> {
-        Err(call.missing())
-    })();
+    let result = (|| -> Result<()> { unsafe {
+        let service_name = arguments::string(service_name, "service_name")?;
+        let info = handles::get_nullable::<Info>(info, "info")?;
+        let port_name = arguments::string(port_name, "port_name")?;
+        bodies::unpublish_name(&call, service_name, info.as_deref(), port_name)
+    } })();
     match result {
         Ok(()) => call.succeed(),
         Err(error) => call.fail(error),

@@ -1,0 +1,86 @@
+//! The transport of a process, and the one that takes its place when processes of other worlds become its peers; and what
+//! is counted for each peer.
+
+use parnass_base::atomics::AtomicU32;
+use parnass_base::{Growing, Held};
+use parnass_transport::Transport;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// The way to all peers.
+pub struct Ways {
+    first: Held<dyn Transport>,
+    /// Reaches more than the first one, and all that it reaches.
+    wider: OnceLock<Box<dyn Transport>>,
+}
+
+impl Ways {
+    pub fn new(first: Arc<dyn Transport>) -> Ways {
+        Ways { first: Held::new(first), wider: OnceLock::new() }
+    }
+
+    /// From now on `wider` is the transport. Once.
+    pub fn widen(&self, wider: Box<dyn Transport>) {
+        let _ = self.wider.set(wider);
+    }
+}
+
+impl Deref for Ways {
+    type Target = dyn Transport;
+
+    #[inline(always)]
+    fn deref(&self) -> &(dyn Transport + 'static) {
+        match self.wider.get() {
+            None => &*self.first,
+            Some(wider) => &**wider,
+        }
+    }
+}
+
+/// What is counted for one peer.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Events that will come from it: ends of direct puts, and acks.
+    pub outstanding: AtomicU32,
+    /// What could not go to it yet.
+    pub delayed: AtomicU32,
+}
+
+/// The counters of all peers.
+#[derive(Debug)]
+pub struct Tallies {
+    own: Box<[Counters]>,
+    /// Of processes of other worlds.
+    others: Growing<Counters>,
+}
+
+impl Tallies {
+    pub fn new(size: u32) -> Tallies {
+        Tallies { own: (0..size).map(|_| Counters::default()).collect(), others: Growing::default() }
+    }
+
+    #[inline(always)]
+    pub fn get(&self, peer: u32) -> Option<&Counters> {
+        match self.own.get(peer as usize) {
+            Some(counters) => Some(counters),
+            None => self.others.get(peer as usize - self.own.len()),
+        }
+    }
+
+    /// # Panics
+    /// If there is no such peer.
+    #[inline(always)]
+    pub fn of(&self, peer: u32) -> &Counters {
+        self.get(peer).expect("a process that was made known")
+    }
+
+    /// Those of this world.
+    pub fn own(&self) -> &[Counters] {
+        &self.own
+    }
+
+    /// A process of another world is a peer now.
+    pub fn admit(&self, peer: u32) {
+        self.others.get_or_fill(peer as usize - self.own.len(), Counters::default);
+    }
+}
