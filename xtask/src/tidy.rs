@@ -24,21 +24,23 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("parnass-base", &[]),
     ("parnass-tunables", &[]),
+    ("parnass-counters", &["parnass-base"]),
     ("parnass-datatype", &["parnass-base"]),
     ("parnass-collectives", &[]),
     ("parnass-io", &["parnass-datatype"]),
     ("parnass-transport", &["parnass-base"]),
-    ("parnass-transport-shm", &["parnass-base", "parnass-transport", "parnass-portals"]),
-    ("parnass-transport-stream", &["parnass-base", "parnass-transport"]),
+    ("parnass-transport-shm", &["parnass-base", "parnass-counters", "parnass-transport", "parnass-portals"]),
+    ("parnass-transport-stream", &["parnass-base", "parnass-counters", "parnass-transport"]),
     ("parnass-transport-ofi", &["parnass-base", "parnass-transport", "parnass-transport-stream"]),
     ("parnass-transport-tcp", &["parnass-base", "parnass-transport", "parnass-transport-stream"]),
     ("parnass-transport-hybrid", &["parnass-base", "parnass-transport"]),
-    ("parnass-portals", &["parnass-base", "parnass-transport"]),
+    ("parnass-portals", &["parnass-base", "parnass-counters", "parnass-transport"]),
     ("parnass-bootstrap", &["parnass-base"]),
     (
         "parnass-mpi",
         &[
             "parnass-base",
+            "parnass-counters",
             "parnass-datatype",
             "parnass-collectives",
             "parnass-portals",
@@ -50,6 +52,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "parnass-abi",
         &[
             "parnass-base",
+            "parnass-counters",
             "parnass-datatype",
             // The assembly hands over which algorithms the environment asks for.
             "parnass-collectives",
@@ -68,11 +71,21 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // It finds the standard's library when it is loaded, and shares no code with it.
     ("parnass-abi-mpich", &[]),
-    ("parnass-launcher", &["parnass-base", "parnass-bootstrap", "parnass-transport-shm", "parnass-tunables"]),
+    (
+        "parnass-launcher",
+        &[
+            "parnass-base",
+            "parnass-bootstrap",
+            "parnass-counters",
+            "parnass-transport-shm",
+            "parnass-tunables",
+        ],
+    ),
     (
         "parnass-tools",
         &[
             "parnass-base",
+            "parnass-counters",
             "parnass-collectives",
             "parnass-mpi",
             // `parnass tune` runs the library under its own launcher.

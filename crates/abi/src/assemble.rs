@@ -1,9 +1,10 @@
 //! Where the parts are put together: the only place that names a concrete transport.
 
-use crate::errors;
+use crate::{errors, tool};
 use outside::{CARD_HEAD_BYTES, Outside, card};
 use parnass_bootstrap::Membership;
 use parnass_collectives::Overrides;
+use parnass_counters::Counters;
 use parnass_mpi::coll::Settings as CollectiveSettings;
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
@@ -11,7 +12,7 @@ use parnass_transport::Transport;
 use parnass_transport_hybrid::{Hybrid, waker};
 use parnass_transport_ofi::{Listener as Fabric, provider_of};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use parnass_transport_tcp::{INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
+use parnass_transport_tcp::{Books, INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
 use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub mod network;
 mod outside;
 #[rustfmt::skip]
-mod tuning;
+pub mod tuning;
 
 /// Shared memory with the ranks of this node, or memory of this process alone for a world of one.
 fn shared_memory(
@@ -72,6 +73,8 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         tcp: card.clone(),
         fabric: fabric.as_ref().map(Fabric::contact).unwrap_or_default(),
     };
+    let counters = Counters::new(&near.counter_memory(membership.local_rank));
+    listener.count_in(Books { counters, observer: tool::observer().clone() });
     let places = membership
         .exchange(&contacts.encode())
         .map_err(|error| format!("the launcher does not pass on where the ranks are: {error}"))?;
@@ -173,7 +176,7 @@ const LOST: i32 = 1;
 /// A sentence for a person: why the job cannot be joined and what to do.
 pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let mut membership = parnass_bootstrap::join(JobMemory::create).map_err(|error| error.to_string())?;
-    let tunables = tunables(membership.tunables.as_deref())?;
+    let tunables = tool::decide(tunables(membership.tunables.as_deref())?);
     let overrides = overrides(&tunables)?;
     let job_memory = membership.job_memory.take();
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
@@ -181,7 +184,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let membership = Arc::new(membership);
     let Way { transport, outside, oversubscribed, nodes } = way(shared, &membership, &tunables)?;
     let cores = parnass_bootstrap::available_processors() as u32;
-    let interface = Interface::over(transport, tuning::portals(&tunables))
+    let interface = Interface::observed(transport, tuning::portals(&tunables), tool::observer().clone())
         .map_err(|error| format!("the memory of the job cannot be used: {error:?}"))?;
     let settings = Settings {
         app_number: membership.app_number,
@@ -197,7 +200,16 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     if !membership.parents.is_empty() {
         process.accept_parents(&membership.parents).map_err(|error| error.message().to_owned())?;
     }
+    tool::attach(&process);
     Ok(process)
+}
+
+/// What the environment says, without a launcher.
+///
+/// # Errors
+/// Which value is wrong, and why.
+pub fn settings_of_environment() -> Result<Tunables, String> {
+    tunables(None)
 }
 
 /// What the launcher has decided; without one, what the environment says.
@@ -217,7 +229,11 @@ fn tunables(decided: Option<&[String]>) -> Result<Tunables, String> {
     Ok(settings)
 }
 
-fn overrides(settings: &Tunables) -> Result<Overrides, String> {
+/// Which algorithms are asked for.
+///
+/// # Errors
+/// What is wrong.
+pub fn overrides(settings: &Tunables) -> Result<Overrides, String> {
     let text = settings.text(tunables::COLLECTIVE);
     Overrides::parse(text).map_err(|reason| {
         let row = &tunables::TABLE[tunables::COLLECTIVE];

@@ -15,3 +15,4 @@ pub mod handles;
 pub mod objects;
 pub mod removed;
 pub mod state;
+pub mod tool;

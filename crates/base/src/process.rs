@@ -151,6 +151,39 @@ pub fn prepare(command: &mut Command, start: Start) {
     unsafe { command.pre_exec(between) };
 }
 
+/// A child that has ended or was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildEnd {
+    pub process: i32,
+    /// As wait(2) gives it.
+    pub status: i32,
+    /// Processor time of it and of what it has waited for, in microseconds.
+    pub cpu_us: u64,
+    /// Most resident memory, in KiB.
+    pub peak_kib: u64,
+}
+
+/// Takes the end of one child, or that it was stopped; `None` if that happened to none.
+///
+/// # Errors
+/// What wait4(2) says: there is no child, or a signal came.
+pub fn take_end_of_child() -> io::Result<Option<ChildEnd>> {
+    let mut status = 0;
+    // SAFETY: all-zero is a valid record of usage, and the kernel writes to local variables only.
+    let (process, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let process = check(libc::wait4(-1, &mut status, libc::WNOHANG | libc::WUNTRACED, &mut usage))?;
+        (process, usage)
+    };
+    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    Ok((process != 0).then(|| ChildEnd {
+        process,
+        status,
+        cpu_us: us(usage.ru_utime) + us(usage.ru_stime),
+        peak_kib: usage.ru_maxrss as u64,
+    }))
+}
+
 /// Signals taken from a descriptor instead of by handlers. They stay blocked in this process and its forks.
 #[derive(Debug)]
 pub struct SignalQueue(OwnedFd);

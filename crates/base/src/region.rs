@@ -307,6 +307,12 @@ unsafe impl<T: Record> Send for Table<T> {}
 // SAFETY: as above.
 unsafe impl<T: Record> Sync for Table<T> {}
 
+impl<T: Record> Clone for Table<T> {
+    fn clone(&self) -> Table<T> {
+        Table { first: self.first, count: self.count, _region: self._region.clone() }
+    }
+}
+
 impl<T: Record> Deref for Table<T> {
     type Target = [T];
 
@@ -321,6 +327,12 @@ impl<T: Record> Deref for Table<T> {
 /// One record in mapped memory.
 #[derive(Debug)]
 pub struct Placed<T: Record>(Table<T>);
+
+impl<T: Record> Clone for Placed<T> {
+    fn clone(&self) -> Placed<T> {
+        Placed(self.0.clone())
+    }
+}
 
 impl<T: Record> Deref for Placed<T> {
     type Target = T;

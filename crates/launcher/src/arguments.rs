@@ -50,6 +50,8 @@ pub struct Job {
     pub prefix: Option<PathBuf>,
     /// How many agents one guardian starts, where the user says it.
     pub fan_out: Option<u32>,
+    /// What the ranks did is told at the end: to the user, or as JSON in a file.
+    pub stats: Option<Option<PathBuf>>,
 }
 
 impl Job {
@@ -122,6 +124,7 @@ enum What {
     Interface,
     Encrypt,
     MpichAbi,
+    Stats,
     Agent,
     Ignored,
     Help,
@@ -282,6 +285,12 @@ const OPTIONS: &[Opt] = &[
         what: What::MpichAbi,
         help: "load our libmpi.so.12 first, whatever the program's run path says",
     },
+    Opt {
+        names: &["stats"],
+        values: &[],
+        what: What::Stats,
+        help: "tell at the end what each rank did; --stats=FILE: as JSON",
+    },
     Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
     Opt { names: &["version", "V"], values: &[], what: What::Version, help: "show the version" },
@@ -342,6 +351,19 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request, String> {
             let mut values = Vec::new();
             for metavariable in option.values {
                 values.push(words.value(metavariable, &mut rest)?);
+            }
+            if option.what == What::Stats {
+                job.stats = Some(words.inline.take().map(PathBuf::from));
+                if job
+                    .stats
+                    .as_ref()
+                    .is_some_and(|file| file.as_ref().is_some_and(|file| file.as_os_str().is_empty()))
+                {
+                    return Err(format!(
+                        "{}= names no file; it must be --stats or --stats=FILE",
+                        words.option
+                    ));
+                }
             }
             words.no_more()?;
             match option.what {
@@ -539,6 +561,7 @@ fn apply(
             environment::mpich_library().map_err(|error| format!("{option}: {error}"))?;
             for_all.set.push((environment::MPICH_ABI_VARIABLE.into(), "on".into()));
         }
+        What::Stats => {} // Taken above, with the file.
         What::Hosts => {
             let text = value();
             let hosts = hosts::parse_list(&text.to_string_lossy());

@@ -2,11 +2,15 @@
 //! sub-reapers: a descendant whose parent dies becomes a child of the nearest sub-reaper and never escapes.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use parnass_base::process::take_end_of_child;
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+use crate::stats::Account;
 
 /// Makes this process the one that inherits its orphaned descendants.
 pub fn adopt_orphans() {
@@ -17,8 +21,8 @@ pub fn adopt_orphans() {
 /// What [`reap`] found.
 #[derive(Debug)]
 pub enum Reaped {
-    /// This child has ended so.
-    Ended(Pid, ExitStatus),
+    /// This child has ended so, and used so much.
+    Ended(Pid, ExitStatus, Account),
     /// This child was stopped, by this signal.
     Stopped(Pid, i32),
     /// Children are left, but none has ended since.
@@ -30,15 +34,18 @@ pub enum Reaped {
 /// Takes the end of one child, an adopted one too, or that it was stopped.
 pub fn reap() -> Reaped {
     loop {
-        match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-            Ok(Some((pid, status))) => {
-                if let Some(signal) = status.stopping_signal() {
-                    return Reaped::Stopped(pid, signal);
+        match take_end_of_child() {
+            Ok(Some(child)) => {
+                let Some(process) = Pid::from_raw(child.process) else { return Reaped::None };
+                let status = ExitStatus::from_raw(child.status);
+                if let Some(signal) = status.stopped_signal() {
+                    return Reaped::Stopped(process, signal);
                 }
-                return Reaped::Ended(pid, ExitStatus::from_raw(status.as_raw()));
+                let usage = Account { cpu_us: child.cpu_us, peak_kib: child.peak_kib, counted: Vec::new() };
+                return Reaped::Ended(process, status, usage);
             }
             Ok(None) => return Reaped::Running,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => return Reaped::None,
         }
     }

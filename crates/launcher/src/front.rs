@@ -101,7 +101,7 @@ impl Front {
             }
             loop {
                 match descendants::reap() {
-                    Reaped::Ended(child, status) if child == self.guardian => return self.end(status),
+                    Reaped::Ended(child, status, _) if child == self.guardian => return self.end(status),
                     Reaped::Ended(..) | Reaped::Stopped(..) => {}
                     Reaped::Running | Reaped::None => break,
                 }

@@ -6,6 +6,7 @@
 
 mod above;
 mod agents;
+mod books;
 mod ending;
 mod exchange;
 mod guests;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use parnass_base::process::{SignalQueue, set_name};
 use parnass_bootstrap::{Address, Caller};
+use parnass_transport_shm::JobMemory;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
@@ -33,6 +35,7 @@ use crate::descendants;
 use crate::output::{Sink, Stream, same_file};
 use crate::program::{NOT_EXECUTABLE, NOT_FOUND, Problem};
 use crate::ranks::{Rank, Starter};
+use crate::stats::Account;
 use above::Above;
 use agents::{Agent, Feed};
 use exchange::Exchanges;
@@ -230,6 +233,9 @@ struct Guardian {
     polled: Vec<bool>,
     /// The shared memory of the processes that join as the first in their ranks, as the second, ...
     memories: BTreeMap<u32, (OwnedFd, u32)>,
+    /// All such memories, and what is known of each rank, for `--stats`.
+    kept: Vec<JobMemory>,
+    accounts: BTreeMap<u32, Account>,
     /// The description of the job, as the processes that join are given it.
     description: Option<OwnedFd>,
     deadline: Option<Instant>,
@@ -353,6 +359,8 @@ impl Guardian {
             polled: vec![false; sinks.len()],
             sinks,
             memories: BTreeMap::new(),
+            kept: Vec::new(),
+            accounts: BTreeMap::new(),
             description: None,
             term_at: None,
             kill_at: None,

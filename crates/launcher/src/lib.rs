@@ -32,6 +32,7 @@ mod plan;
 mod program;
 mod ranks;
 mod report;
+mod stats;
 mod tunables;
 
 use std::ffi::OsString;

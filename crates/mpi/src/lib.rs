@@ -14,6 +14,7 @@ pub mod group;
 pub mod implemented;
 pub mod info;
 pub mod io;
+pub mod observe;
 pub mod op;
 pub mod process;
 pub mod progress;

@@ -3,6 +3,7 @@
 use crate::comm::{Communicator, ContextIds, Plane};
 use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
+use crate::observe::Changeable;
 use crate::progress::{Activities, Waiters};
 use crate::pt2pt::buffered::Buffers;
 use crate::pt2pt::described::DescribedBuffers;
@@ -195,7 +196,8 @@ pub struct Process {
     started: Instant,
     context_ids: Arc<ContextIds>,
     datatypes: PredefinedDatatypes,
-    pub(crate) protocols: Table,
+    protocols: Table,
+    pub(crate) changeable: Changeable,
     pub(crate) slots: Slots,
     pub(crate) activities: Activities,
     pub(crate) waiters: Waiters,
@@ -231,6 +233,7 @@ impl Process {
     /// A process on its NIC, with MPI_COMM_WORLD and MPI_COMM_SELF.
     pub fn new(nic: Interface, settings: Settings) -> Arc<Process> {
         let protocols = Table::new(settings.tuning.direct_threshold);
+        let changeable = Changeable::new(protocols.rows()[1].limit, settings.collectives.overrides.clone());
         let level = settings.thread_level;
         let context_ids = Arc::new(ContextIds::in_world(nic.me(), nic.size()));
         let described = Arc::new(DescribedBuffers::default());
@@ -242,6 +245,7 @@ impl Process {
             context_ids,
             datatypes: PredefinedDatatypes::default(),
             protocols,
+            changeable,
             slots: Slots::new(),
             activities: Activities::default(),
             waiters: Waiters::new(0),
@@ -424,6 +428,7 @@ impl Process {
         self.buffers.flush_all(self);
         self.wait_until(None, || (self.activities.is_empty()).then_some(()));
         self.synchronise()?;
+        self.observer().tell();
         self.nic.close();
         self.finalized.store(true, Ordering::Release);
         if let Some(connector) = self.connector() {

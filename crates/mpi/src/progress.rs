@@ -189,6 +189,7 @@ impl Process {
         if self.slots.is_concurrent() && (for_others || for_probers()) {
             self.wake_waiters(myself);
         }
+        self.observer().tell();
         happened
     }
 

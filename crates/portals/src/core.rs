@@ -9,6 +9,7 @@ use crate::event_list::EventList;
 use crate::far::{FAR, FarPut, Landing};
 use crate::index::Pattern;
 use crate::interface::*;
+use crate::live::Live;
 use crate::memory::{Descriptions, Memory};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::named::Named;
@@ -18,10 +19,13 @@ use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
+use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::Arrived;
+use parnass_counters as counters;
+use parnass_counters::{Counters, Observer, watch};
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,7 +43,10 @@ const LOCK_SPINS: u32 = 200;
 /// A process's view of its virtual NIC and of its peers.
 pub struct Core {
     pub transport: Ways,
-    pub tuning: Tuning,
+    pub tuning: Live,
+    /// What this process counts.
+    pub counters: Counters,
+    pub observer: Arc<Observer>,
     pub me: u32,
     /// This process in locks.
     holder: u32,
@@ -106,15 +113,18 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    pub fn new(transport: Arc<dyn Transport>, tuning: Tuning) -> Core {
+    pub fn new(transport: Arc<dyn Transport>, tuning: Tuning, observer: Arc<Observer>) -> Core {
         let size = transport.size();
         let me = transport.me();
         let (mut nics, mut places) = (Vec::new(), vec![FAR; size as usize]);
         for (rank, place) in (0..).zip(&mut places).filter(|(rank, _)| transport.shares(*rank)) {
             *place = nics.len() as u32;
-            nics.push(Nic::new(&transport.nic_memory(rank)));
+            nics.push(Nic::new(&transport.nic_memory(rank), &transport.counter_memory(rank)));
         }
+        observer.attach(Counters::new(&transport.counter_memory(me)));
         Core {
+            counters: Counters::new(&transport.counter_memory(me)),
+            observer,
             holder: transport.holder(),
             me,
             own_place: places[me as usize] as usize,
@@ -132,7 +142,7 @@ impl Core {
             boards: Boards::default(),
             descriptions: OnceLock::new(),
             transport: Ways::new(transport),
-            tuning,
+            tuning: Live::new(tuning),
         }
     }
 
@@ -224,6 +234,7 @@ impl Core {
                 "cannot reserve memory for the tables of match entries".into(),
             ));
         }
+        nic.counters.note_level(counters::POSTED_MARK, nic.posted.0.order().count.get().into());
         Ok(Appended::Posted(EntryHandle(nic.slab.handle(index))))
     }
 
@@ -241,6 +252,8 @@ impl Core {
         let requested = record.requested.get();
         let placed = requested.min(length as u64);
         let (flags, initiator) = (record.flags.get(), record.source.get());
+        let way = Travel::of_kept(flags, self.is_far(initiator));
+        self.count_received(nic, way, initiator, record.match_bits.get(), requested, true);
         record.user.set(user);
         record.address.set(memory.word());
         record.length.set(placed);
@@ -400,6 +413,8 @@ impl Core {
             return false;
         }
         nic.posted.remove(&nic.slab, &nic.classes, index);
+        let way = Travel::of(&arrival.payload, self.is_far(arrival.source));
+        self.count_received(nic, way, arrival.source, arrival.match_bits, arrival.length, false);
         record.source.set(arrival.source);
         record.match_bits.set(arrival.match_bits);
         record.header_data.set(arrival.header_data);
@@ -526,6 +541,12 @@ impl Core {
         if !nic.unexpected.add(&nic.slab, &nic.classes, index) {
             nic.slab.release(index);
             return false;
+        }
+        nic.counters.count_locked(counters::UNEXPECTED_MESSAGES, 1);
+        nic.counters.count_locked(counters::UNEXPECTED_BYTES, arrival.length);
+        nic.counters.note_level(counters::UNEXPECTED_MARK, nic.unexpected.0.order().count.get().into());
+        if nic.counters.watch() & watch::EVENTS != 0 {
+            self.tell_kept(arrival);
         }
         true
     }

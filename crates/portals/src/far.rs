@@ -17,6 +17,7 @@ use crate::memory::{Memory, Place};
 use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, NOTICE, PULL, SENT, STREAM};
 use crate::nic::Nic;
 use crate::record::{flag, kind};
+use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::Message;
 use parnass_base::{Scratch, UserAddress};
@@ -81,12 +82,14 @@ impl Core {
             let tag = message::tag(STREAM, usize::from(ack), self.me);
             let (source, _together) = self.together(put.source, put.length);
             if network.stream(target, tag, &words, source, put.length) {
+                self.count_sent(Travel::Stream, put.length);
                 return Some(PutOutcome::Done);
             }
         }
         let name = self.far_puts.keep(FarPut { put: *put, pulled: false, together: None });
         let words = [put.match_bits, put.header_data, name, put.length as u64, put.user];
         if self.transport.post(target, message::tag(DIRECT, usize::from(ack), self.me), &words) {
+            self.count_sent(Travel::Announced, put.length);
             return Some(PutOutcome::Pending);
         }
         self.far_puts.forget(name);

@@ -5,6 +5,7 @@
 
 use crate::core::Core;
 use parnass_base::atomics::{AtomicBool, Ordering};
+use parnass_counters::{HELPER_WAKEUPS, HELPER_WORKS};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -64,11 +65,11 @@ impl Helper {
 fn run(core: &Core) {
     parnass_base::process::block_signals();
     let stopping = || core.stopping.load(Ordering::Acquire);
-    let pause = Duration::from_micros(core.tuning.helper_pause.into());
-    let mut idle = core.tuning.helper_looks;
+    let mut idle = core.tuning.helper_looks();
     while !stopping() {
-        if idle >= core.tuning.helper_looks {
+        if idle >= core.tuning.helper_looks() {
             core.transport.sleep_helper(None, &mut || stopping() || core.needs_help() && !core.is_attended());
+            core.counters.count_any(HELPER_WAKEUPS, 1);
             idle = 0;
         } else if core.is_attended() {
             core.pass_on();
@@ -76,9 +77,14 @@ fn run(core: &Core) {
             idle += 1;
         }
         // The owner may be about to wait, and do it all itself.
-        std::thread::sleep(pause);
+        std::thread::sleep(Duration::from_micros(core.tuning.helper_pause().into()));
         if !core.is_attended() {
-            if core.work_unattended() { idle = 0 } else { idle += 1 }
+            if core.work_unattended() {
+                core.counters.count_any(HELPER_WORKS, 1);
+                idle = 0;
+            } else {
+                idle += 1;
+            }
         }
     }
 }

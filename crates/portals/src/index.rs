@@ -9,6 +9,7 @@
 use crate::record::{ANY, CLASSES, Entry};
 use crate::slab::{ListControl, Slab};
 use parnass_base::{Placed, Table, Window, Word32, Word64, record};
+use parnass_counters::{Counters, MATCH_STEPS};
 
 /// The class of the patterns that have no table.
 pub const WALKED: u32 = CLASSES as u32;
@@ -107,13 +108,22 @@ pub struct Side {
     control: Placed<SideControl>,
     buckets: Table<Bucket>,
     window: Window,
+    counters: Counters,
 }
 
 impl Side {
     /// The side whose tables fill `window`.
-    pub fn new(control: Placed<SideControl>, window: Window) -> Side {
+    pub fn new(control: Placed<SideControl>, window: Window, counters: Counters) -> Side {
         let buckets = window.table(0, CLASSES * MOST_BUCKETS as usize);
-        Side { control, buckets, window }
+        Side { control, buckets, window, counters }
+    }
+
+    /// Counts entries that were looked at in vain.
+    #[inline(always)]
+    fn count_steps(&self, steps: u64) {
+        if steps != 0 {
+            self.counters.count_locked(MATCH_STEPS, steps);
+        }
     }
 
     /// All records, in order.
@@ -255,6 +265,7 @@ impl Posted {
         let takes = |entry: &Entry| takes(entry, source, match_bits) && accepts(entry);
         let mut best = 0;
         let mut best_order = u64::MAX;
+        let mut steps = 0;
         for class in 0..CLASSES {
             if self.0.control.classes[class].get() == 0 {
                 continue;
@@ -271,6 +282,7 @@ impl Posted {
                     break;
                 }
                 index = entry.links[0][0].get();
+                steps += 1;
             }
         }
         if self.0.control.classes[WALKED as usize].get() != 0 {
@@ -281,11 +293,14 @@ impl Posted {
                     break;
                 }
                 if entry.class.get() == WALKED && takes(entry) {
-                    return index;
+                    best = index;
+                    break;
                 }
                 index = entry.next.get();
+                steps += 1;
             }
         }
+        self.0.count_steps(steps);
         best
     }
 }
@@ -350,11 +365,14 @@ impl Unexpected {
                 && entry.detail.get() == portal
                 && accepts(entry)
         };
+        let mut steps = 0;
         if class == WALKED {
             let mut index = side.order().head.get();
             while index != 0 && !fits(slab.at(index)) {
                 index = slab.at(index).next.get();
+                steps += 1;
             }
+            side.count_steps(steps);
             return index;
         }
         let class = class as usize;
@@ -365,7 +383,9 @@ impl Unexpected {
         let mut index = side.bucket(classes, class, source, match_bits).head.get();
         while index != 0 && !fits(slab.at(index)) {
             index = slab.at(index).links[class][0].get();
+            steps += 1;
         }
+        side.count_steps(steps);
         index
     }
 }

@@ -7,6 +7,7 @@ use crate::memory::{Descriptions, Memory};
 use crate::segment::Segment;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
+use parnass_counters::{Counters, Observer};
 use parnass_transport::{MemoryError, Transport};
 use std::sync::Arc;
 use std::time::Instant;
@@ -205,15 +206,59 @@ impl Interface {
     /// # Errors
     /// No memory for it.
     pub fn with(transport: Box<dyn Transport>, tuning: Tuning) -> Result<Interface, PortalError> {
-        Interface::over(transport.into(), tuning)
+        Interface::observed(transport.into(), tuning, Arc::default())
     }
 
-    /// As [`Interface::with`], over a transport that somebody else holds too.
+    /// As [`Interface::with`], over a transport that somebody else may hold too, with an observer that is told what happens.
     ///
     /// # Errors
     /// No memory for it.
-    pub fn over(transport: Arc<dyn Transport>, tuning: Tuning) -> Result<Interface, PortalError> {
-        Ok(Interface { core: Arc::new(Core::new(transport, tuning)), helper: Helper::default() })
+    pub fn observed(
+        transport: Arc<dyn Transport>,
+        tuning: Tuning,
+        observer: Arc<Observer>,
+    ) -> Result<Interface, PortalError> {
+        Ok(Interface { core: Arc::new(Core::new(transport, tuning, observer)), helper: Helper::default() })
+    }
+
+    /// What this process counts.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.core.counters
+    }
+
+    /// Who is told what happens.
+    #[inline]
+    pub fn observer(&self) -> &Arc<Observer> {
+        &self.core.observer
+    }
+
+    /// Replaces the values of the tuning, from now on.
+    pub fn retune(&self, tuning: Tuning) {
+        self.core.tuning.set(tuning);
+    }
+
+    /// Now, if somebody wants to know how long calls wait.
+    #[inline]
+    pub fn watched_since(&self) -> Option<Instant> {
+        self.core.watched_since()
+    }
+
+    /// Counts waiting that began when [`Interface::watched_since`] was asked, and was none of [`Interface::wait`].
+    #[inline]
+    pub fn count_waited(&self, began: Option<Instant>) {
+        self.core.count_waited(began);
+    }
+
+    /// How many unexpected messages are kept, and how many entries are posted, whose match bits are `match_bits` where `mask` is set.
+    pub fn queues(&self, match_bits: u64, mask: u64) -> (u64, u64) {
+        self.core.queues(match_bits, mask)
+    }
+
+    /// Lets the watched marks of the most unexpected messages and the most posted entries begin anew; what they were, and what the
+    /// levels are now.
+    pub fn begin_marks(&self) -> [(u64, u64); 2] {
+        self.core.begin_marks()
     }
 
     /// From now on `wider` is the way to all peers: it leads to all that this process reaches already, and may have a network for
@@ -293,6 +338,7 @@ impl Interface {
 
     /// From now on several threads may call. To be called while only one does.
     pub fn several_threads(&self) {
+        self.core.counters.several_threads();
         self.core.transport.several_threads();
     }
 
@@ -306,7 +352,7 @@ impl Interface {
     /// entries belong to the other portals, see [`crate::target`].
     #[inline]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        if entry.length as u64 > self.core.tuning.helper_from_bytes {
+        if entry.length as u64 > self.core.tuning.helper_from_bytes() {
             self.helper.start(&self.core);
         }
         self.core.append(list, entry)

@@ -8,7 +8,7 @@
 //! * `core`: taking in arrivals, matching, receiving; `send`: puts on their way out;
 //! * `memory`: where the bytes of a message lie, and how they are copied;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
-//! * `far`: peers on other nodes;
+//! * `far`: peers on other nodes; `travel`: what is counted of messages;
 //! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
 //! * `segment`: memory that a group shares, with locks, for one-sided communication;
@@ -25,6 +25,7 @@ mod far;
 mod helper;
 mod index;
 mod interface;
+mod live;
 mod memory;
 mod message;
 mod named;
@@ -38,6 +39,7 @@ mod send;
 mod slab;
 pub mod target;
 mod transfer;
+mod travel;
 #[rustfmt::skip]
 mod tuning;
 mod ways;

@@ -14,6 +14,7 @@ use crate::slab::{ListControl, Slab, SlabControl};
 use parnass_base::atomics::AtomicU32;
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Window, Word32, Word64, record};
+use parnass_counters::Counters;
 use std::mem::offset_of;
 
 /// Portal table entries.
@@ -90,16 +91,18 @@ pub struct Nic {
     pub unexpected: Unexpected,
     pub overflow: Posted,
     pub classes: Classes,
+    /// What its owner counts.
+    pub counters: Counters,
 }
 
 impl Nic {
-    /// The NIC that lies in `memory`.
-    pub fn new(memory: &Window) -> Nic {
+    /// The NIC that lies in `memory`, whose owner counts in `counters`.
+    pub fn new(memory: &Window, counters: &Window) -> Nic {
         let tables = PAGE;
         let records = tables + 3 * TABLES_BYTES;
         let side = |control: usize, number: usize| {
             let window = memory.window(tables + number * TABLES_BYTES, TABLES_BYTES);
-            Side::new(memory.record(control), window)
+            Side::new(memory.record(control), window, Counters::new(counters))
         };
         Nic {
             control: memory.record(0),
@@ -111,6 +114,7 @@ impl Nic {
             unexpected: Unexpected(side(offset_of!(Control, unexpected), 1)),
             overflow: Posted(side(offset_of!(Control, overflow), 2)),
             classes: Classes(memory.record(offset_of!(Control, classes))),
+            counters: Counters::new(counters),
         }
     }
 

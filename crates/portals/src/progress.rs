@@ -7,6 +7,8 @@ use crate::record::flag;
 use crate::slab::Purpose;
 use crate::transfer;
 use parnass_base::atomics::Ordering;
+use parnass_counters as counters;
+use parnass_counters::watch;
 use parnass_transport::Waiting;
 use std::time::{Duration, Instant};
 
@@ -129,7 +131,12 @@ impl Core {
             return Helped::default();
         }
         let nic = self.nic_of(target);
-        let arrivals = self.transport.shown(target) == Waiting::Not && self.transport.poll(target);
+        let waiting = self.transport.shown(target) == Waiting::Not && self.transport.poll(target);
+        // Who watches its arrivals sees them itself.
+        let arrivals = waiting && nic.counters.watch() & watch::EVENTS == 0;
+        if waiting && !arrivals {
+            self.transport.ring_helper(target);
+        }
         if !arrivals && nic.control.transfers.count.get() == 0 {
             return Helped::default();
         }
@@ -155,6 +162,9 @@ impl Core {
         let mut worked = taken != 0;
         for work in works {
             worked |= self.move_to(target, &work);
+        }
+        if worked {
+            self.counters.count_any(counters::PEERS_DRIVEN, 1);
         }
         Helped { worked, busy: false }
     }
@@ -184,7 +194,10 @@ impl Core {
         watched: impl Fn() -> bool,
     ) {
         self.show_waiting(awaited);
-        self.wait_shown(ticket, deadline, company, watched);
+        self.counters.count(counters::WAITS, 1);
+        let began = self.watched_since();
+        self.wait_shown(ticket, awaited, deadline, company, watched);
+        self.count_waited(began);
     }
 
     /// Shows that this process waits, for one or for any.
@@ -203,10 +216,60 @@ impl Core {
             || self.has_pipes()
     }
 
+    /// Now, if somebody wants to know how long calls wait.
+    #[inline(always)]
+    pub fn watched_since(&self) -> Option<Instant> {
+        (self.counters.watch() & watch::ANY_TIMES != 0).then(Instant::now)
+    }
+
+    /// Counts a wait that began when [`Core::watched_since`] was asked.
+    #[inline(always)]
+    pub fn count_waited(&self, began: Option<Instant>) {
+        if let Some(began) = began {
+            self.counters.count_any(counters::TIME_WAITING, began.elapsed().as_nanos() as u64);
+        }
+    }
+
+    /// As [`parnass_transport::Transport::sleep`], counted and told.
+    fn sleep(
+        &self,
+        ticket: Ticket,
+        awaited: Option<ProcessId>,
+        deadline: Option<Instant>,
+        changed: &mut dyn FnMut() -> bool,
+    ) {
+        let watch = self.counters.watch();
+        if watch & (watch::ANY_TIMES | watch::EVENTS) == 0 {
+            self.counters.count_any(counters::SLEEPS, 1);
+            return self.transport.sleep(ticket.0, deadline, changed);
+        }
+        // What changed meanwhile ends the sleep before it begins, and then it was none.
+        let mut slept = true;
+        let began = Instant::now();
+        self.transport.sleep(ticket.0, deadline, &mut || {
+            let at_once = changed();
+            slept = !at_once;
+            if slept {
+                let awaited = awaited.map_or(u32::MAX, |awaited| awaited.0);
+                self.observer.raise(counters::FELL_ASLEEP, &[awaited.into()]);
+            }
+            at_once
+        });
+        if slept {
+            let asleep_ns = began.elapsed().as_nanos() as u64;
+            self.counters.count_any(counters::SLEEPS, 1);
+            if watch & watch::ANY_TIMES != 0 {
+                self.counters.count_any(counters::TIME_ASLEEP, asleep_ns);
+            }
+            self.observer.raise(counters::WOKE_UP, &[asleep_ns]);
+        }
+    }
+
     #[inline]
     fn wait_shown(
         &self,
         ticket: Ticket,
+        awaited: Option<ProcessId>,
         deadline: Option<Instant>,
         company: Company,
         watched: impl Fn() -> bool,
@@ -246,7 +309,7 @@ impl Core {
         }
         let limit = limit.map(|limit| Instant::now() + limit);
         let deadline = limit.into_iter().chain(deadline).min();
-        self.transport.sleep(ticket.0, deadline, &mut || self.has_work() || watched());
+        self.sleep(ticket, awaited, deadline, &mut || self.has_work() || watched());
     }
 
     // ---- what the helper thread asks and does

@@ -7,6 +7,7 @@ use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::record::flag;
+use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
 use parnass_transport::{Bulk, MemoryError, Waiting};
@@ -41,6 +42,7 @@ impl Core {
         let mut outcome = None;
         let mut result = Soon::NotYet;
         let mut spins = None;
+        let mut began = None;
         for turn in 0.. {
             self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
             if !matches!(result, Soon::NotYet) || outcome.is_some() || self.has_other_work(nic) {
@@ -49,7 +51,8 @@ impl Core {
             let spins = *spins.get_or_insert_with(|| {
                 // From here on nobody else drives this NIC.
                 self.show_waiting(entry.source);
-                self.transport.spins().min(self.tuning.receive_spins)
+                began = self.watched_since();
+                self.transport.spins().min(self.tuning.receive_spins())
             });
             if turn >= spins {
                 break;
@@ -62,6 +65,7 @@ impl Core {
         nic.lock().release();
         if spins.is_some() {
             self.transport.show(Waiting::Not);
+            self.count_waited(began);
         }
         if let Some(mut outcome) = outcome {
             self.finish(&mut outcome);
@@ -114,6 +118,7 @@ impl Core {
                 let length = small.min(INLINE_ROOM);
                 let placed = length.min(entry.length);
                 write_words(&message.words[lane::HEAD..], memory, placed);
+                self.count_received(nic, Travel::Short, source, message.words[0], length as u64, false);
                 *result = Soon::Received(Received {
                     failed: false,
                     initiator: ProcessId(source),
@@ -127,7 +132,7 @@ impl Core {
             match Incoming::decode(message) {
                 Some(Incoming::Put(arrival)) => {
                     if fits(arrival.source, arrival.match_bits) && !self.is_awaited(nic, &arrival) {
-                        *result = self.accept(entry, &arrival);
+                        *result = self.accept(nic, entry, &arrival);
                         return matches!(result, Soon::Received(_));
                     }
                     self.deliver(nic, self.me, Driver::Other, &arrival, outcome.get_or_insert_default())
@@ -158,7 +163,7 @@ impl Core {
 
     /// Gives a message to an entry that is not posted, if that is all there is to do.
     #[inline(always)]
-    fn accept(&self, entry: &MatchEntry, arrival: &Arrival) -> Soon {
+    fn accept(&self, nic: &Nic, entry: &MatchEntry, arrival: &Arrival) -> Soon {
         let placed = arrival.length.min(entry.length as u64);
         let moved = match arrival.payload {
             Payload::Inline(words) if !arrival.ack => {
@@ -179,6 +184,8 @@ impl Core {
             }
             _ => return Soon::NeedsEntry,
         };
+        let way = Travel::of(&arrival.payload, false);
+        self.count_received(nic, way, arrival.source, arrival.match_bits, arrival.length, false);
         Soon::Received(Received {
             failed: moved.is_err(),
             initiator: ProcessId(arrival.source),

@@ -5,8 +5,10 @@ use crate::interface::*;
 use crate::memory::{Memory, Place};
 use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM};
 use crate::pipe::PIPE_LEAST;
+use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
 use parnass_base::{Scratch, lane};
+use parnass_counters::DELAYED_SENDS;
 use parnass_transport::{Posting, Waiting};
 use std::collections::VecDeque;
 
@@ -33,6 +35,7 @@ impl Core {
             return Ok(outcome);
         }
         self.delay(target, Delayed::Put(*put));
+        self.counters.count_any(DELAYED_SENDS, 1);
         Ok(PutOutcome::Pending)
     }
 
@@ -49,6 +52,10 @@ impl Core {
     ) -> bool {
         self.tallies.get(target).is_some_and(|counters| counters.delayed.load(Ordering::Relaxed) == 0)
             && self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
+            && {
+                self.counters.sent_short(length as u64);
+                true
+            }
     }
 
     #[inline(always)]
@@ -101,7 +108,10 @@ impl Core {
         if put.protocol == Protocol::Buffered {
             if !ack {
                 match self.post_short(target, put.match_bits, put.header_data, put.source, put.length) {
-                    Posting::Posted => return Some(PutOutcome::Done),
+                    Posting::Posted => {
+                        self.counters.sent_short_by_any(put.length as u64);
+                        return Some(PutOutcome::Done);
+                    }
                     Posting::Full => return None,
                     Posting::TooLong => (),
                 }
@@ -113,6 +123,7 @@ impl Core {
                 let used = 3 + put.length.div_ceil(8);
                 self.expect(target, 1);
                 if transport.post(target, tag, &words[..used]) {
+                    self.counters.sent_short_by_any(put.length as u64);
                     return Some(PutOutcome::Done);
                 }
                 self.received(target, 1);
@@ -125,6 +136,7 @@ impl Core {
         if put.length >= PIPE_LEAST
             && let Some(outcome) = self.send_piped(put)
         {
+            self.count_sent(Travel::Pipe, put.length);
             return Some(outcome);
         }
         if put.protocol == Protocol::Buffered
@@ -135,6 +147,7 @@ impl Core {
             let tag = message::tag(BULK, usize::from(ack), self.me);
             self.expect(target, u32::from(ack));
             if transport.post(target, tag, &words) {
+                self.count_sent(Travel::Chunk, put.length);
                 return Some(PutOutcome::Done);
             }
             self.received(target, u32::from(ack));
@@ -145,6 +158,7 @@ impl Core {
         let tag = message::tag(DIRECT, usize::from(ack), self.me);
         self.expect(target, 1 + u32::from(ack));
         if transport.post(target, tag, &words) {
+            self.count_sent(Travel::Direct, put.length);
             // While this process waits it does the work itself.
             if transport.shown(target) == Waiting::Not && !self.is_attended() {
                 transport.ring_helper(target);

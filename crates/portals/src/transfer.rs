@@ -22,6 +22,7 @@ use crate::nic::Nic;
 use crate::pipe::Incoming;
 use crate::record::kind;
 use parnass_base::atomics::Ordering;
+use parnass_counters::DIRECT_PIPED;
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
 /// Bytes of a chunk, at least and at most.
@@ -355,6 +356,8 @@ impl Core {
                 record.data[CLAIM].store(work.mark, Ordering::Release);
             });
             self.transport.ring(target);
+        } else {
+            self.counters.count_any(DIRECT_PIPED, 1);
         }
         opened
     }

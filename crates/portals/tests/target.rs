@@ -4,9 +4,8 @@ use parnass_base::{Region, Window};
 use parnass_portals::target::*;
 use parnass_portals::{List, ProcessId, SearchOperation};
 
-fn memory() -> Window {
-    let region = Region::private(64 << 20).unwrap();
-    region.window(0, region.len())
+fn memory(length: usize) -> Window {
+    Region::private(length).unwrap().window(0, length)
 }
 
 /// A target whose bytes go into a vector.
@@ -19,7 +18,7 @@ const PORTAL: u32 = 3;
 
 impl Machine {
     fn new() -> Machine {
-        Machine { target: Target::new(&memory(), 1), bytes: vec![0; 1000] }
+        Machine { target: Target::new(&memory(64 << 20), &memory(4096), 1), bytes: vec![0; 1000] }
     }
 
     /// A put of `length` bytes of value `fill`.

@@ -118,6 +118,16 @@ impl Facts {
             row(out, "tunables", &changed.join(" "));
         }
 
+        let (counters, events) = (parnass_counters::COUNTERS.len(), parnass_counters::EVENTS.len());
+        row(
+            out,
+            "tools",
+            &format!(
+                "MPI_T: {} control variables, {counters} performance variables (parnass info --counters), {events} events",
+                TABLE.len()
+            ),
+        );
+
         let _ = writeln!(out, "\nhow a message travels");
         for protocol in self.protocols.rows() {
             row(out, &limit(protocol.limit, "B"), &format!("{:<8} {}", protocol.name, protocol.meaning));
@@ -191,6 +201,8 @@ impl Facts {
             "tunables": crate::protocols::tunables_json(&self.decision.settings),
             "measured_values": self.decision.tuned.to_string(),
             "collectives": rules,
+            "counters": parnass_counters::COUNTERS.iter().map(|counter| counter.name).collect::<Vec<_>>(),
+            "events": parnass_counters::EVENTS.iter().map(|event| event.name).collect::<Vec<_>>(),
         })
     }
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod counters;
 pub mod doctor;
 pub mod fortran;
 pub mod info;

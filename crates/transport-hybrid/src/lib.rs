@@ -150,6 +150,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.nic_memory(self.place(of))
     }
 
+    fn counter_memory(&self, of: u32) -> Window {
+        self.near.counter_memory(self.place(of))
+    }
+
     fn board_memory(&self, of: u32) -> Option<Window> {
         match self.place(of) {
             FAR => None,

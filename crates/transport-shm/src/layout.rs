@@ -1,9 +1,9 @@
-//! The layout of the job's memory file, version 4. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 5. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
 //! PAGE + rank * STRIDE    the rank's area:
-//!   + 0                   station: one page
+//!   + 0                   station, and behind it the counters (laid out by the counters crate): one page
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
@@ -15,16 +15,19 @@ use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, MOST_FURTHER, Slot};
 use parnass_base::{PAGE, Record, Word32, Word64};
+use parnass_counters::BYTES as COUNTERS_BYTES;
 use parnass_transport::Waiting;
 
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 4;
+pub const LAYOUT_VERSION: u32 = 5;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
 pub const SLOTS_BYTES: usize = 256 << 10;
+/// Where the counters start in a rank's area: at the end of the station's page.
+pub const COUNTERS_AT: usize = PAGE - COUNTERS_BYTES;
 /// Where the slots start in a rank's area.
 pub const SLOTS_AT: usize = PAGE;
 /// Where the NIC's memory starts in a rank's area.
@@ -126,7 +129,7 @@ pub struct Station {
 // SAFETY: repr(C), made of records.
 unsafe impl Record for Station {}
 
-const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= PAGE);
+const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= COUNTERS_AT);
 
 /// First lines of a bulk piece; its data follows.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! The job's memory file: made and formatted by the launcher, attached by every rank.
 
-use crate::layout::{self, Header, NIC_AT, SLOTS_AT, STRIDE, Station};
+use crate::layout::{self, COUNTERS_AT, Header, NIC_AT, SLOTS_AT, STRIDE, Station};
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::Slot;
-use parnass_base::{PAGE, Region};
+use parnass_base::{PAGE, Region, Window};
+use parnass_counters::Counters;
 use parnass_transport::Waiting;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -117,6 +118,19 @@ impl JobMemory {
         assert!(rank < self.size, "rank {rank} of {}", self.size);
         let station = self.station(rank);
         (station.process.load(Ordering::Acquire), layout::waiting(station.waits_for.get()))
+    }
+
+    /// What a rank has counted, and counts: for tools that read from outside.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn counters(&self, rank: u32) -> Counters {
+        assert!(rank < self.size, "rank {rank} of {}", self.size);
+        Counters::new(&self.counter_memory(rank))
+    }
+
+    pub(crate) fn counter_memory(&self, rank: u32) -> Window {
+        self.region.window(PAGE + rank as usize * STRIDE + COUNTERS_AT, parnass_counters::BYTES)
     }
 
     pub(crate) fn station(&self, rank: u32) -> parnass_base::Placed<Station> {

@@ -15,6 +15,7 @@ use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, Slot};
 use parnass_base::process;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, barrier};
+use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
 use std::io;
 use std::mem::offset_of;
@@ -77,6 +78,7 @@ pub struct SharedMemory {
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
     segments: Segments,
+    counters: Counters,
     /// At a fixed address while this lives; peers read it to see whether they can.
     _nonce: Box<u64>,
 }
@@ -146,6 +148,7 @@ impl SharedMemory {
             rings_lightly,
             rung_with_fences: AtomicBool::new(!rings_lightly),
             cross_memory: tuning.direct,
+            counters: memory.counters(rank),
             memory,
             rank,
             process,
@@ -266,7 +269,13 @@ impl SharedMemory {
             }
             return Ok(());
         }
-        process_memory::transfer(way, process, remote, local, length)
+        process_memory::transfer(way, process, remote, local, length)?;
+        let counter = match way {
+            Way::Read => PROCESS_VM_READ_BYTES,
+            Way::Write => PROCESS_VM_WRITTEN_BYTES,
+        };
+        self.counters.count_any(counter, length as u64);
+        Ok(())
     }
 }
 
@@ -293,6 +302,10 @@ impl Transport for SharedMemory {
 
     fn nic_memory(&self, of: u32) -> Window {
         self.memory.region.window(PAGE + of as usize * STRIDE + NIC_AT, NIC_BYTES)
+    }
+
+    fn counter_memory(&self, of: u32) -> Window {
+        self.memory.counter_memory(of)
     }
 
     fn board_memory(&self, of: u32) -> Option<Window> {

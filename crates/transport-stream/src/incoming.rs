@@ -4,6 +4,7 @@
 //! its place, and only what lies behind it into the buffer. The place is decided by whoever takes the message: memory of
 //! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own.
 
+use crate::link::Refusals;
 use crate::pipe::Pipe;
 use crate::seal::Opener;
 use crate::wire::{FrameKind, Head};
@@ -44,6 +45,8 @@ struct Stream<P> {
     drained: bool,
     /// It has said goodbye, or is lost.
     over: bool,
+    /// Where what is read is counted.
+    counted: Option<Arc<Refusals>>,
 }
 
 /// Where a payload goes.
@@ -118,7 +121,14 @@ impl<P> Default for Incoming<P> {
 
 impl<P: Pipe> Incoming<P> {
     /// Adds a link to `peer`, which sends in the name of `tag`; returns its number.
-    pub fn add(&mut self, peer: u32, tag: u32, pipe: Arc<P>, opener: Option<Opener>) -> usize {
+    pub fn add(
+        &mut self,
+        peer: u32,
+        tag: u32,
+        pipe: Arc<P>,
+        opener: Option<Opener>,
+        counted: Option<Arc<Refusals>>,
+    ) -> usize {
         self.streams.push(Stream {
             peer,
             tag,
@@ -132,6 +142,7 @@ impl<P: Pipe> Incoming<P> {
             ready: false,
             drained: false,
             over: false,
+            counted,
         });
         self.hot = self.streams.len() - 1;
         self.hot
@@ -464,6 +475,9 @@ impl<P: Pipe> Stream<P> {
             None => pipe.receive(address, length, rest)?,
             Some(opener) => opener.receive(pipe, address, length, rest)?,
         };
+        if let Some(books) = self.counted.as_ref().and_then(|counted| counted.books()) {
+            books.read(read);
+        }
         self.end += read.saturating_sub(length);
         // Of what is encrypted more may have come than was opened.
         self.drained = self.opener.is_none() && read < room;

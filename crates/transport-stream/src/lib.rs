@@ -3,9 +3,10 @@
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
 //! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link`, the
-//! streams of a process; `watch`, part of the thread that keeps them; `network`, what the layers above see.
+//! streams of a process; `watch`, part of the thread that keeps them; `books`, what is counted; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
+mod books;
 pub mod handshake;
 pub mod incoming;
 pub mod interfaces;
@@ -22,6 +23,7 @@ mod tuning;
 mod watch;
 pub mod wire;
 
+pub use books::Books;
 pub use handshake::Refusal;
 pub use interfaces::{INTERFACE_VARIABLE, Selection};
 pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};

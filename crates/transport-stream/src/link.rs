@@ -1,5 +1,6 @@
 //! The links of a process, and how it sends.
 
+use crate::books::Books;
 use crate::handshake::{Acquainted, Identity, Refusal};
 use crate::incoming::{Incoming, Notes};
 use crate::outgoing::Outgoing;
@@ -14,7 +15,7 @@ use parnass_base::socket::Part;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A payload up to this long is copied when it meets others on their way.
@@ -100,7 +101,7 @@ impl fmt::Display for Loss {
 
 /// How many connections were refused, by reason.
 #[derive(Debug, Default)]
-pub struct Refusals([AtomicU64; 6]);
+pub struct Refusals([AtomicU64; 6], OnceLock<Books>);
 
 impl Refusals {
     const REASONS: [Refusal; 6] = [
@@ -112,8 +113,20 @@ impl Refusals {
         Refusal::Crowd,
     ];
 
+    /// Where a process counts them, and everything else that is counted of its streams. Once, before there are any.
+    pub fn count_in(&self, books: Books) {
+        let _ = self.1.set(books);
+    }
+
+    pub(crate) fn books(&self) -> Option<&Books> {
+        self.1.get()
+    }
+
     /// Notes one.
     pub fn count(&self, refusal: Refusal) {
+        if let Some(books) = self.books() {
+            books.refused(refusal);
+        }
         self.0[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -413,6 +426,11 @@ impl<C: Carrier> Streams<C> {
         let Stage::Up(pipe, number) = &out.stage else { return };
         let (pipe, number) = (pipe.clone(), *number);
         let mut full = false;
+        let wrote = |count: &usize| {
+            if let Some(books) = self.refusals.books() {
+                books.wrote(*count);
+            }
+        };
         while !out.is_sent() {
             let sent = match (&mut out.sealer, out.row.one_run()) {
                 (Some(sealer), _) => {
@@ -421,13 +439,15 @@ impl<C: Carrier> Streams<C> {
                         out.row.sent(count, &mut |then| self.tell(then));
                     }
                     let sent = pipe.send(&[Part::Bytes(sealer.unsent())]);
-                    sent.map(|count| sealer.sent(count))
+                    sent.inspect(wrote).map(|count| sealer.sent(count))
                 }
                 (None, Some(run)) => pipe
                     .send(&[Part::Bytes(run)])
+                    .inspect(wrote)
                     .map(|count| out.row.sent(count, &mut |then| self.tell(then))),
                 (None, None) => {
-                    pipe.send(&out.row.parts()).map(|count| out.row.sent(count, &mut |then| self.tell(then)))
+                    let sent = pipe.send(&out.row.parts()).inspect(wrote);
+                    sent.map(|count| out.row.sent(count, &mut |then| self.tell(then)))
                 }
             };
             match sent {
@@ -481,13 +501,17 @@ impl<C: Carrier> Streams<C> {
     ) -> io::Result<()> {
         let pipe = Arc::new(pipe);
         let opener = keys.as_ref().map(|keys| Opener::new(&keys.receiving));
-        let number = incoming.add(peer, self.peer(peer).tag, pipe.clone(), opener);
+        let counted = Some(self.refusals.clone());
+        let number = incoming.add(peer, self.peer(peer).tag, pipe.clone(), opener, counted);
         let link = self.link(peer);
         let mut out = lock(&link.out);
         out.sealer = keys.as_ref().map(|keys| Sealer::new(&keys.sending));
         out.way = pipe.way().to_owned();
         out.stage = Stage::Up(pipe.clone(), number);
         self.carrier.watch(&pipe, number)?;
+        if let Some(books) = self.refusals.books() {
+            books.connected(peer);
+        }
         self.write(link, &mut out);
         Ok(())
     }

@@ -145,7 +145,7 @@ fn listen(bytes: &[u8], opener: Option<Opener>, ears: &Ears) -> usize {
     drop(far);
     let incoming = Mutex::new(Incoming::default());
     let lock = || incoming.lock().expect("one thread");
-    let number = lock().add(0, 0, Arc::new(Socket::new(near, &[])), opener);
+    let number = lock().add(0, 0, Arc::new(Socket::new(near, &[])), opener, None);
     let memory = Scratch::new(64);
     let mut taken = 0;
     let then = Message { tag: 0, words: [0; 7] };

@@ -13,7 +13,7 @@ mod port;
 mod sockets;
 mod transport;
 
-pub use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection, Tuning};
+pub use parnass_transport_stream::{Books, INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection, Tuning};
 pub use parnass_transport_stream::{Pair, pair_key, world_name};
 pub use port::{Port, Talk, Visit, call};
 pub use transport::{Acquaintance, Listener, Tcp, admit, machine_of};

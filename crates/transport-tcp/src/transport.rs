@@ -6,7 +6,7 @@ use crate::sockets::Sockets;
 use parnass_base::socket::{self, InterfaceAddress};
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::interfaces::machine;
-use parnass_transport_stream::{Loss, Pair, Refusals, Selection, StreamNetwork, Streams, Tuning};
+use parnass_transport_stream::{Books, Loss, Pair, Refusals, Selection, StreamNetwork, Streams, Tuning};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub struct Listener {
     sockets: Vec<OwnedFd>,
     interfaces: Vec<InterfaceAddress>,
     contact: Contact,
+    refusals: Arc<Refusals>,
 }
 
 impl Listener {
@@ -33,7 +34,12 @@ impl Listener {
         let (sockets, port) = keeper::listen().map_err(refused)?;
         let interfaces = socket::interface_addresses().map_err(refused)?;
         let contact = Contact::new(host.to_owned(), machine(), port, &interfaces, selection)?;
-        Ok(Listener { sockets, interfaces, contact })
+        Ok(Listener { sockets, interfaces, contact, refusals: Arc::default() })
+    }
+
+    /// Where its connections are to be counted, and who is told of them.
+    pub fn count_in(&self, books: Books) {
+        self.refusals.count_in(books);
     }
 
     /// What every other rank must be given, as bytes.
@@ -97,7 +103,7 @@ impl Listener {
     ) -> io::Result<Tcp> {
         let identity = Identity::new(key, me, contacts.len() as u32, tuning.encrypt);
         let sockets = Sockets::new(self.contact.machine, contacts, self.interfaces)?;
-        let streams = Arc::new(Streams::new(identity, sockets, Arc::new(Refusals::default())));
+        let streams = Arc::new(Streams::new(identity, sockets, self.refusals));
         let keeper = Keeper::new(streams.clone(), self.sockets, waker, on_loss)?;
         StreamNetwork::start(streams, "parnass-tcp", move || keeper.run())
     }

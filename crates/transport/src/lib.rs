@@ -66,6 +66,9 @@ pub trait Transport: Send + Sync {
     /// The memory in which the NIC of `of` lies, which is shared: zero at first, its first page reserved.
     fn nic_memory(&self, of: u32) -> Window;
 
+    /// The memory in which `of` counts, which is shared, see the counters crate: zero at first, and reserved.
+    fn counter_memory(&self, of: u32) -> Window;
+
     /// Memory in which `of` makes boards, see the portals crate: zero at first, to be reserved before use. `None` if `of`
     /// shares no memory with this process.
     fn board_memory(&self, of: u32) -> Option<Window>;

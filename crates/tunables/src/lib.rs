@@ -21,6 +21,24 @@ pub use value::{Kind, Value, size};
 /// What the names of environment variables begin with.
 pub const PREFIX: &str = "PARNASS_";
 
+/// Which processes have the same value of a tunable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of a job.
+    All,
+    /// Each may have its own.
+    Local,
+}
+
+/// Until when a tool may change a tunable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Until MPI is initialised.
+    Start,
+    /// At any time.
+    Running,
+}
+
 /// One row of the table.
 #[derive(Debug)]
 pub struct Tunable {
@@ -37,6 +55,10 @@ pub struct Tunable {
     pub room: &'static str,
     /// Whether `parnass tune` measures it.
     pub measured: bool,
+    /// Which processes have the same value.
+    pub scope: Scope,
+    /// Until when a tool may change it.
+    pub changes: Changes,
     /// What it does, in a sentence or two.
     pub what: &'static str,
 }

@@ -18,6 +18,8 @@ pub enum Origin {
     Option,
     /// The launcher has decided; it knows the reason.
     Launcher,
+    /// A tool in the process has written it.
+    Tool,
 }
 
 impl fmt::Display for Origin {
@@ -29,6 +31,7 @@ impl fmt::Display for Origin {
             Origin::Environment => formatter.write_str("environment"),
             Origin::Option => formatter.write_str("mpiexec --tunable"),
             Origin::Launcher => formatter.write_str("mpiexec"),
+            Origin::Tool => formatter.write_str("MPI_T_cvar_write"),
         }
     }
 }
@@ -93,6 +96,11 @@ impl Settings {
         let row = find(name)?;
         self.entries[row] = (TABLE[row].read(text)?, origin);
         Ok(())
+    }
+
+    /// Gives a row, by its position, a value that it may have.
+    pub fn replace(&mut self, row: usize, value: Value, origin: Origin) {
+        self.entries[row] = (value, origin);
     }
 
     /// Reads variables of the environment; those of others are passed over. An empty value counts as none.

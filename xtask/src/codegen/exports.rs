@@ -281,6 +281,7 @@ pub fn rust(spec: &Spec, files: &mut Files) -> Result<()> {
         } else {
             let calls = match module.as_str() {
                 name if name.starts_with("missing_") || name == "handle" => String::new(),
+                "tool" => "use crate::calls::tool as bodies;\nuse crate::tool::Place;\n".to_owned(),
                 name => format!("use crate::calls::{name} as bodies;\n"),
             };
             format!(
@@ -410,6 +411,20 @@ fn implementation(procedure: &Procedure, parameters: &[(String, String)]) -> Res
         }
         // The communicator of MPI_Comm_toint raises no error.
         return Ok(text.replace("    let handler = comm;\n", ""));
+    }
+    if module == "tool" {
+        // These call no error handler, and take null pointers in their stride (MPI 5.0, section 15.3.10).
+        let given: Vec<String> = parameters
+            .iter()
+            .map(|(name, kind)| match kind {
+                kind if kind.starts_with("*const") => format!("Place::new({name}.cast_mut())"),
+                kind if kind.starts_with('*') => format!("Place::new({name})"),
+                _ => name.clone(),
+            })
+            .collect();
+        writeln!(text, "    match bodies::{function}({}) {{", given.join(", "))?;
+        writeln!(text, "        Ok(()) => MPI_SUCCESS,\n        Err(code) => code,\n    }}")?;
+        return Ok(text);
     }
     let arguments = arguments(procedure)?;
     writeln!(text, "    let call = Call::{enter}(\"{name}\");")?;

@@ -1,6 +1,7 @@
 //! Generates the committed files that come from `spec/`, and README's figures from a result file.
 
 mod constants;
+mod counters;
 mod exports;
 mod fortran;
 mod header;
@@ -34,6 +35,7 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     fortran::generate(root, &spec, &mut files)?;
     mpich::rust(&spec, &spec.mpich, &mut files)?;
     tunables::generate(root, &mut files)?;
+    counters::generate(root, &mut files)?;
 
     if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {
         let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;

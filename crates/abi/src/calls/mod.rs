@@ -83,6 +83,7 @@ pub mod pt2pt;
 pub mod request;
 pub mod rma;
 pub mod session;
+pub mod tool;
 pub mod topology;
 pub mod window;
 

@@ -8,6 +8,8 @@
 
 use parnass_bootstrap::wire::{Decoder, Encoder};
 
+use crate::stats::Account;
+
 /// Counts up when a frame changes its meaning.
 pub const VERSION: u32 = 2;
 /// No frame is longer. The longest are the parts of an exchange among all ranks.
@@ -79,6 +81,8 @@ pub enum Report {
     Pong,
     /// So many worlds run here and below that ranks have started.
     Guests(u32),
+    /// What a rank did, for `--stats`.
+    Account { rank: u32, account: Account },
 }
 
 /// A message that travels in a frame.
@@ -163,6 +167,11 @@ impl Frame for Report {
             Report::Gone => encoder.u8(8),
             Report::Pong => encoder.u8(9),
             Report::Guests(count) => encoder.u8(10).u32(*count),
+            Report::Account { rank, account } => {
+                encoder.u8(11).u32(*rank);
+                account.encode(&mut encoder);
+                &mut encoder
+            }
         };
         encoder.finish()
     }
@@ -195,6 +204,10 @@ impl Frame for Report {
             8 => Report::Gone,
             9 => Report::Pong,
             10 => Report::Guests(decoder.u32()?),
+            11 => {
+                let rank = decoder.u32()?;
+                return Some(Report::Account { rank, account: Account::decode(&mut decoder)? });
+            }
             _ => return None,
         };
         decoder.end().map(|()| report)
@@ -278,6 +291,10 @@ mod tests {
                 .prop_map(|(wave, round, parts)| Report::Exchange { wave, round, parts }),
             any::<u32>().prop_map(Report::InputTaken),
             any::<u32>().prop_map(Report::Guests),
+            (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(rank, cpu_us, peak_kib)| Report::Account {
+                rank,
+                account: Account { cpu_us, peak_kib, counted: Vec::new() }
+            }),
             prop::sample::select(vec![Report::Ready, Report::Gone, Report::Pong]),
         ]
     }

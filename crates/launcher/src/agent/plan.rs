@@ -105,7 +105,8 @@ impl Plan {
         maybe(&mut encoder, self.job.output.as_ref().map(|directory| directory.as_os_str()));
         encoder.u8(BINDS.iter().position(|&bind| bind == self.job.bind).unwrap_or_default() as u8);
         encoder.bytes(self.directory.as_os_str().as_bytes());
-        encoder.u8(u8::from(self.terminals[0]) | u8::from(self.terminals[1]) << 1);
+        let stats = self.job.stats.is_some();
+        encoder.u8(u8::from(self.terminals[0]) | u8::from(self.terminals[1]) << 1 | u8::from(stats) << 2);
         encoder.finish()
     }
 
@@ -137,6 +138,8 @@ impl Plan {
         job.bind = *BINDS.get(usize::from(decoder.u8()?))?;
         let directory = PathBuf::from(read_word(&mut decoder)?);
         let flags = decoder.u8()?;
+        // Only whether, not where: the one at the top writes.
+        job.stats = (flags & 4 != 0).then_some(None);
         decoder.end()?;
         let ranks = job.parts.iter().map(|part| u64::from(part.ranks)).sum::<u64>();
         let known = node.iter().chain(&below).all(|&node| node < nodes);
@@ -183,7 +186,13 @@ mod tests {
                     fan_out: 3,
                 },
             },
-            job: Job { parts: vec![part], output: Some("out".into()), bind: Bind::Core, ..Job::default() },
+            job: Job {
+                parts: vec![part],
+                output: Some("out".into()),
+                bind: Bind::Core,
+                stats: Some(None),
+                ..Job::default()
+            },
             variables: vec![[("A".into(), "b=c".into()), ("E".into(), "".into())].into()],
             directory: "/tmp".into(),
             terminals: [false, true],
@@ -201,6 +210,7 @@ mod tests {
             (plan.roster, plan.variables, plan.terminals)
         );
         assert_eq!(other.job.parts[0].arguments, plan.job.parts[0].arguments);
+        assert_eq!(other.job.stats, Some(None));
         for cut in 0..bytes.len() {
             assert!(Plan::decode(&bytes[..cut]).is_none(), "{cut}");
         }

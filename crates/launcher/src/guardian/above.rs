@@ -231,6 +231,7 @@ impl Guardian {
 
     /// The last turn of an agent: no process is left, but output may be.
     pub(super) fn finish_below(&mut self) -> u8 {
+        self.report_accounts();
         self.report(Report::Gone);
         loop {
             self.flush();

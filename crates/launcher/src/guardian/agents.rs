@@ -253,6 +253,7 @@ impl Guardian {
             Report::Started { rank, .. } | Report::Output { rank, .. } | Report::Ended { rank, .. } => {
                 known(*rank)
             }
+            Report::Account { rank, .. } => known(*rank),
             Report::Verdict { rank, .. } => rank.is_none_or(known),
             Report::Exchange { parts, .. } => parts.iter().all(|(rank, _)| known(*rank)),
             _ => true,
@@ -277,6 +278,9 @@ impl Guardian {
             Report::Gone => agent.gone = true,
             Report::Pong => {}
             Report::Guests(count) => self.count_guests(index, count),
+            Report::Account { rank, account } if self.above.is_none() => {
+                self.accounts.insert(rank, account);
+            }
             Report::Started { rank, process } => {
                 self.ranks[rank as usize].process = Pid::from_raw(process.max(1));
                 self.report(report);

@@ -20,8 +20,9 @@ impl Guardian {
     pub(super) fn reap(&mut self) {
         loop {
             match descendants::reap() {
-                Reaped::Ended(process, status) => {
+                Reaped::Ended(process, status, usage) => {
                     if let Some(rank) = self.by_process.remove(&process.as_raw_nonzero().get()) {
+                        self.note_usage(rank, usage);
                         self.ended(rank, status);
                     } else if !self.guest_ended(process, status) {
                         self.starter_ended(process, status);
@@ -399,6 +400,7 @@ impl Guardian {
                 break;
             }
         }
+        self.show_accounts();
         self.code.unwrap_or(0)
     }
 }

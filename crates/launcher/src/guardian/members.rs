@@ -1,6 +1,5 @@
 //! The processes that ask for a rank, and what they say.
 
-use std::collections::btree_map::Entry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -170,10 +169,12 @@ impl Guardian {
     /// The memory for those that join as the `wave`-th in their ranks. It is given up here with the last one.
     pub(super) fn memory(&mut self, wave: u32) -> io::Result<OwnedFd> {
         let size = self.own.len() as u32;
-        let (memory, missing) = match self.memories.entry(wave) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert((JobMemory::create(size)?, size)),
-        };
+        if !self.memories.contains_key(&wave) {
+            let memory = JobMemory::create(size)?;
+            self.keep_memory(&memory)?;
+            self.memories.insert(wave, (memory, size));
+        }
+        let (memory, missing) = self.memories.get_mut(&wave).expect("it has just been made");
         let copy = memory.try_clone()?;
         *missing -= 1;
         if *missing == 0 {

@@ -75,11 +75,11 @@ impl Place {
     /// Looks for something that peers do on the board, as long as that is worth it; whether it has happened.
     #[inline]
     fn look(process: &Process, ready: &dyn Fn() -> bool) -> bool {
+        let began = process.nic().watched_since();
+        let mut found = false;
         for turn in 0..process.nic().spins().min(SOON_SPINS) {
-            if ready() {
-                return true;
-            }
-            if turn % NIC_EVERY == 0 && process.nic().has_work() {
+            found = ready();
+            if found || turn % NIC_EVERY == 0 && process.nic().has_work() {
                 break;
             }
             // A pause costs as much as the way of a line from core to core.
@@ -87,7 +87,8 @@ impl Place {
                 std::hint::spin_loop();
             }
         }
-        false
+        process.nic().count_waited(began);
+        found
     }
 
     /// Waits for something that peers do on the board.

@@ -17,6 +17,10 @@ const KEPT_SCRATCH: u64 = 16 << 10;
 pub(super) struct Work {
     /// `None` if the schedule depends on more than a shape, so that it cannot be kept.
     shape: Option<Shape>,
+    /// When it was chosen, see [`crate::observe::Changeable`].
+    era: u32,
+    /// The row of the counter of its algorithm.
+    pub(super) row: u32,
     pub(super) schedule: Schedule,
     pub(super) in_flight: Vec<Flight>,
     scratch: Memory,
@@ -30,13 +34,13 @@ enum Memory {
 
 impl Work {
     /// For a schedule that is run for the first time.
-    pub(super) fn new(shape: Option<Shape>, schedule: Schedule) -> Box<Work> {
+    pub(super) fn new(shape: Option<Shape>, era: u32, (row, schedule): (u32, Schedule)) -> Box<Work> {
         let in_flight = Vec::with_capacity(schedule.width());
         let scratch = match schedule.scratch_bytes() {
             bytes @ 1..=KEPT_SCRATCH => Memory::Kept(Scratch::new(bytes as usize)),
             _ => Memory::None,
         };
-        Box::new(Work { shape, schedule, in_flight, scratch })
+        Box::new(Work { shape, era, row, schedule, in_flight, scratch })
     }
 
     /// The working memory of the run that begins.
@@ -93,9 +97,9 @@ impl Cache {
 
     /// The schedule of a shape, unless there is none or it is in use.
     #[inline]
-    pub(super) fn take(&self, shape: &Shape) -> Option<Box<Work>> {
+    pub(super) fn take(&self, shape: &Shape, era: u32) -> Option<Box<Work>> {
         let mut kept = self.kept();
-        let index = kept.iter().rposition(|work| work.shape.as_ref() == Some(shape))?;
+        let index = kept.iter().rposition(|work| work.era == era && work.shape.as_ref() == Some(shape))?;
         Some(kept.remove(index))
     }
 

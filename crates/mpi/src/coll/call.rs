@@ -5,7 +5,9 @@ use super::execution::Parts;
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
+use crate::observe::row_of;
 use crate::op::Op;
+use crate::process::Process;
 use parnass_base::UserAddress;
 use parnass_collectives::{
     Element, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
@@ -202,8 +204,9 @@ impl<'a> Call<'a> {
         Nodes::new(&(0..self.communicator.size()).map(node).collect::<Vec<_>>())
     }
 
-    /// Makes the schedule.
-    pub(super) fn schedule(&self, shape: Shape, settings: &Settings) -> Schedule {
+    /// Makes the schedule, with the row of the counter of its algorithm.
+    pub(super) fn schedule(&self, shape: Shape, process: &Process) -> (u32, Schedule) {
+        let settings = process.collectives(self.communicator);
         let (send, recv) = (self.send.elements(), self.recv.elements());
         let around = if self.operation.is_on_neighbors() { self.communicator.neighborhood() } else { None };
         let neighborhood = around.as_ref().map(|around| Neighborhood {
@@ -214,6 +217,10 @@ impl<'a> Call<'a> {
         let nodes = self.nodes(settings);
         let (send, recv, nodes) = (self.send.vector(&send), self.recv.vector(&recv), nodes.as_ref());
         let problem = Problem { shape, send, recv, neighborhood, nodes };
-        parnass_collectives::schedule(&problem, &settings.overrides)
+        // What was changed at one process is not known to those of other worlds.
+        let changed = process.changeable.overrides();
+        let overrides = if self.communicator.is_mixed() { &settings.overrides } else { &*changed };
+        let algorithm = parnass_collectives::select(&problem, overrides);
+        (row_of(self.operation, algorithm), (algorithm.build)(&problem))
     }
 }

@@ -141,11 +141,13 @@ impl Execution {
         let communicator = call.communicator;
         let settings = process.collectives(communicator);
         let shape = call.shape(settings.oversubscribed, board.map_or(0, |board| board.piece_bytes() as u64));
-        let kept = if call.is_even() { communicator.collective_cache().take(&shape) } else { None };
+        let era = process.changeable.era();
+        let kept = if call.is_even() { communicator.collective_cache().take(&shape, era) } else { None };
         let work = kept.unwrap_or_else(|| {
-            let schedule = call.schedule(shape, settings);
-            Work::new(call.is_even().then_some(shape), schedule)
+            let schedule = call.schedule(shape, process);
+            Work::new(call.is_even().then_some(shape), era, schedule)
         });
+        process.count_collective(work.row, communicator);
         let (mut bits, mut place) = (0, Place::default());
         match (board, work.schedule.rounds()) {
             (Some(board), rounds @ 1..) => place = Place::new(board, rounds),

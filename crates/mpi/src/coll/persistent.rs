@@ -32,11 +32,11 @@ impl Process {
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
         let settings = self.collectives(communicator);
-        let schedule = call.schedule(call.shape(settings.oversubscribed, 0), settings);
+        let schedule = call.schedule(call.shape(settings.oversubscribed, 0), self);
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(&call.parts(None))),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),
-            home: Arc::new(Mutex::new(Some(Work::new(None, schedule)))),
+            home: Arc::new(Mutex::new(Some(Work::new(None, 0, schedule)))),
         };
         Request::persistent(communicator, Specification::Collective(persistent))
     }
@@ -52,6 +52,7 @@ impl Persistent {
                  again; free the request and make another one",
             )
         })?;
+        process.count_collective(work.row, self.parts.parts().communicator);
         Ok(process.start_activity(Box::new(Run {
             parts: Arc::clone(&self.parts),
             home: Arc::clone(&self.home),

@@ -152,7 +152,7 @@ impl Channel {
         Channel::some(&self.process, &self.carrier, members, self.tag)
     }
 
-    pub(super) fn process(&self) -> &Arc<Process> {
+    pub(crate) fn process(&self) -> &Arc<Process> {
         &self.process
     }
 

@@ -4,6 +4,7 @@ use crate::constants::*;
 use crate::{Error, Result};
 use parnass_base::UserAddress;
 use parnass_base::file::{self, RangeLock};
+use parnass_counters::{Counters, FILE_READ_BYTES, FILE_READS, FILE_WRITES, FILE_WRITTEN_BYTES};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub(super) struct Disk {
     atomic: AtomicBool,
     /// In atomic mode, who of this process's threads is at work: the lock of the range excludes only other opens.
     turn: Mutex<()>,
+    counters: Counters,
 }
 
 /// Error numbers that have no [`ErrorKind`].
@@ -73,8 +75,8 @@ pub(super) struct Exclusion<'a> {
 }
 
 impl Disk {
-    pub(super) fn new(file: fs::File, path: PathBuf) -> Disk {
-        Disk { file, path, atomic: AtomicBool::new(false), turn: Mutex::new(()) }
+    pub(super) fn new(file: fs::File, path: PathBuf, counters: Counters) -> Disk {
+        Disk { file, path, atomic: AtomicBool::new(false), turn: Mutex::new(()), counters }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -109,7 +111,11 @@ impl Disk {
     /// Reads; fewer bytes only at the end of the file.
     pub(super) fn read(&self, address: UserAddress, length: u64, offset: u64) -> Result<u64> {
         match file::read_at(&self.file, address, length as usize, offset) {
-            Ok(done) => Ok(done as u64),
+            Ok(done) => {
+                self.counters.count_any(FILE_READS, 1);
+                self.counters.count_any(FILE_READ_BYTES, done as u64);
+                Ok(done as u64)
+            }
             Err(error) => Err(self.failed(&format!("read {length} bytes at byte {offset} of"), &error)),
         }
     }
@@ -117,7 +123,10 @@ impl Disk {
     /// Writes all.
     pub(super) fn write(&self, address: UserAddress, length: u64, offset: u64) -> Result<()> {
         file::write_at(&self.file, address, length as usize, offset)
-            .map_err(|error| self.failed(&format!("write {length} bytes at byte {offset} of"), &error))
+            .map_err(|error| self.failed(&format!("write {length} bytes at byte {offset} of"), &error))?;
+        self.counters.count_any(FILE_WRITES, 1);
+        self.counters.count_any(FILE_WRITTEN_BYTES, length);
+        Ok(())
     }
 
     /// Its length in bytes.

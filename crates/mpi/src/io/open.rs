@@ -111,7 +111,7 @@ async fn open_everywhere(
     agree_on(&channel, own).await?;
     let file = file.expect("agreed that all have it");
     let pointer = SharedPointer::make(&channel, &path).await?;
-    let disk = Disk::new(file, path);
+    let disk = Disk::new(file, path, channel.process().counters().clone());
     if amode & MPI_MODE_APPEND != 0 {
         let own = if first { disk.size().and_then(|size| pointer.set(size)) } else { Ok(()) };
         agree_on(&channel, own).await?;

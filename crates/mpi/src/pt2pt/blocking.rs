@@ -11,6 +11,7 @@ use crate::pt2pt::{Envelope, SendMode};
 use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
 use crate::request::{Status, status_of};
+use parnass_counters::watch;
 use parnass_portals::{Ack, Appended, List, ProcessId, Protocol, Put, PutOutcome};
 
 impl Process {
@@ -81,7 +82,7 @@ impl Process {
             header_data: name.user(),
             source: data.memory,
             length: data.length as usize,
-            protocol: self.protocols.protocol(data.length),
+            protocol: self.changeable.protocol(data.length),
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
@@ -156,6 +157,9 @@ impl Process {
         if !self.slots.is_concurrent() && self.activities.is_empty() {
             let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
             if let Some(received) = self.nic().receive_soon(&entry) {
+                if self.counters().watch() & watch::EVENTS != 0 {
+                    self.observer().tell();
+                }
                 return tell(&received);
             }
         }

@@ -75,7 +75,7 @@ impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
     #[inline]
     pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
-        self.protocols.protocol(data.length) == Protocol::Buffered
+        self.changeable.protocol(data.length) == Protocol::Buffered
             && self.nic().put_short(
                 target,
                 match_bits,
@@ -109,7 +109,7 @@ impl Process {
             header_data: name.user(),
             source: data.memory,
             length: data.length as usize,
-            protocol: self.protocols.protocol(data.length),
+            protocol: self.changeable.protocol(data.length),
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };

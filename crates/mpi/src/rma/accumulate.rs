@@ -8,6 +8,7 @@ use crate::op::Op;
 use crate::process::Process;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
+use parnass_counters::WINDOW_ACCUMULATES;
 use parnass_datatype::{Operand, Operator};
 use parnass_portals::Update;
 use std::sync::Arc;
@@ -91,6 +92,7 @@ impl Window {
         op: &Op,
     ) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        process.counters().count(WINDOW_ACCUMULATES, 1);
         let length = place.size();
         // Programs ask with no data at all whether there is such a call, and with any datatype.
         if length == 0 && origin.size() == 0 {
@@ -156,6 +158,7 @@ impl Window {
         place: &Place<'_>,
     ) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        process.counters().count(WINDOW_ACCUMULATES, 1);
         require_comparable(place.datatype)?;
         let length = place.size();
         if target.reach == Reach::None {

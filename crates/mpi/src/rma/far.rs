@@ -16,6 +16,7 @@ use crate::process::{Process, UserBytes};
 use crate::request::Operation;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
+use parnass_counters::WINDOW_REQUESTS;
 use parnass_datatype::Operator;
 use parnass_portals::{Access, Segment};
 use std::cell::Cell;
@@ -150,6 +151,7 @@ impl Far {
             .stack_size(256 << 10)
             .spawn(move || {
                 parnass_base::process::block_signals();
+                parnass_counters::be_silent();
                 // An error ends the service: the connection to a peer is lost, and the job with it.
                 let _ = window.run(&own);
             })
@@ -471,6 +473,7 @@ impl Service {
     }
 
     fn serve(&self, process: &Process, rank: i32, request: Request, waiters: &mut Vec<Waiter>) -> Result<()> {
+        process.counters().count_any(WINDOW_REQUESTS, 1);
         let payload = Scratch::new(request.payload as usize);
         if request.payload > 0 {
             let (plane, tag) = (Plane::PointToPoint, request.payload_tag());

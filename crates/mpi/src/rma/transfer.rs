@@ -6,6 +6,7 @@ use crate::datatype::{Buffer, Datatype};
 use crate::process::Process;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
+use parnass_counters::{WINDOW_GET_BYTES, WINDOW_GETS, WINDOW_PUT_BYTES, WINDOW_PUTS};
 use parnass_portals::MemoryError;
 use std::sync::Arc;
 
@@ -203,6 +204,8 @@ impl Window {
     #[inline]
     pub fn put(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        process.counters().count(WINDOW_PUTS, 1);
+        process.counters().count(WINDOW_PUT_BYTES, origin.size());
         if target.reach == Reach::None {
             return self.far_put(process, target, origin, place);
         }
@@ -228,6 +231,8 @@ impl Window {
     #[inline]
     pub fn get(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
+        process.counters().count(WINDOW_GETS, 1);
+        process.counters().count(WINDOW_GET_BYTES, place.size());
         if target.reach == Reach::None {
             return self.far_get(process, target, origin, place);
         }

@@ -86,9 +86,9 @@ struct Facts {
 
 impl Target {
     /// The machine over `memory`, which is zero or holds the state of an earlier one. `holder` names the caller in
-    /// the NIC's lock.
-    pub fn new(memory: &Window, holder: u32) -> Target {
-        Target { nic: Nic::new(memory), holder }
+    /// the NIC's lock. What is counted of messages goes to `counters`.
+    pub fn new(memory: &Window, counters: &Window, holder: u32) -> Target {
+        Target { nic: Nic::new(memory, counters), holder }
     }
 
     fn locked<T>(&self, work: impl FnOnce(&Nic) -> T) -> T {

@@ -132,7 +132,7 @@ impl Runner {
             self.check()?;
             loop {
                 match descendants::reap() {
-                    Reaped::Ended(process, status) if process == child => return Ok(Some(status)),
+                    Reaped::Ended(process, status, _) if process == child => return Ok(Some(status)),
                     Reaped::Ended(..) | Reaped::Stopped(..) => {}
                     Reaped::Running | Reaped::None => break,
                 }

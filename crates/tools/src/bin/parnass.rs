@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use parnass_tools::{bench, doctor, info, probe, protocols, tune};
+use parnass_tools::{bench, counters, doctor, info, probe, protocols, tune};
 
 #[derive(Parser)]
 #[command(name = "parnass", version, about = "What this installation of Parnass is and can do")]
@@ -27,6 +27,9 @@ enum Command {
         /// The values in force, where each came from, and what it does
         #[arg(long, group = "which")]
         tunables: bool,
+        /// What every process counts, and the events that tools are told of
+        #[arg(long, group = "which")]
+        counters: bool,
         /// For programs
         #[arg(long, group = "which")]
         json: bool,
@@ -67,6 +70,7 @@ enum Command {
 fn main() -> ExitCode {
     let text = match Arguments::parse().command {
         Command::Info { missing: true, .. } => info::missing(),
+        Command::Info { counters: true, .. } => counters::text(),
         Command::Bench(options) => return bench::run(&options),
         Command::Doctor { hosts, prefix } => return doctor::run(&hosts, prefix.as_deref()),
         Command::Visit { port } => return doctor::visit(port),

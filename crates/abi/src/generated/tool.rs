@@ -2,6 +2,8 @@
 
 use crate::arguments::{self, *};
 use crate::call::Call;
+use crate::calls::tool as bodies;
+use crate::tool::Place;
 use crate::generated::callbacks;
 use crate::handles;
 use crate::objects::*;
@@ -10,8 +12,10 @@ use parnass_mpi::constants::*;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" fn t_category_changed(update_number: *mut c_int) -> c_int {
-    let _ = (update_number);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_changed(Place::new(update_number)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -24,8 +28,10 @@ pub unsafe extern "C" fn PMPI_T_category_changed(update_number: *mut c_int) -> c
 }
 
 unsafe extern "C" fn t_category_get_categories(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
-    let _ = (cat_index, len, indices);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_categories(cat_index, len, Place::new(indices)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -38,8 +44,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_categories(cat_index: c_int, len: c
 }
 
 unsafe extern "C" fn t_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
-    let _ = (cat_index, len, indices);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_cvars(cat_index, len, Place::new(indices)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -52,8 +60,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_cvars(cat_index: c_int, len: c_int,
 }
 
 unsafe extern "C" fn t_category_get_events(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
-    let _ = (cat_index, len, indices);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_events(cat_index, len, Place::new(indices)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -66,8 +76,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_events(cat_index: c_int, len: c_int
 }
 
 unsafe extern "C" fn t_category_get_index(name: *const c_char, cat_index: *mut c_int) -> c_int {
-    let _ = (name, cat_index);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_index(Place::new(name.cast_mut()), Place::new(cat_index)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -80,8 +92,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_index(name: *const c_char, cat_inde
 }
 
 unsafe extern "C" fn t_category_get_info(cat_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, num_cvars: *mut c_int, num_pvars: *mut c_int, num_categories: *mut c_int) -> c_int {
-    let _ = (cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_info(cat_index, Place::new(name), Place::new(name_len), Place::new(desc), Place::new(desc_len), Place::new(num_cvars), Place::new(num_pvars), Place::new(num_categories)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -94,8 +108,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_info(cat_index: c_int, name: *mut c
 }
 
 unsafe extern "C" fn t_category_get_num(num_cat: *mut c_int) -> c_int {
-    let _ = (num_cat);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_num(Place::new(num_cat)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -108,8 +124,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn t_category_get_num_events(cat_index: c_int, num_events: *mut c_int) -> c_int {
-    let _ = (cat_index, num_events);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_num_events(cat_index, Place::new(num_events)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -122,8 +140,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_num_events(cat_index: c_int, num_ev
 }
 
 unsafe extern "C" fn t_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
-    let _ = (cat_index, len, indices);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::category_get_pvars(cat_index, len, Place::new(indices)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -136,8 +156,10 @@ pub unsafe extern "C" fn PMPI_T_category_get_pvars(cat_index: c_int, len: c_int,
 }
 
 unsafe extern "C" fn t_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> c_int {
-    let _ = (name, cvar_index);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_get_index(Place::new(name.cast_mut()), Place::new(cvar_index)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -150,8 +172,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_index(name: *const c_char, cvar_index: 
 }
 
 unsafe extern "C" fn t_cvar_get_info(cvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, datatype: *mut usize, enumtype: *mut usize, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int) -> c_int {
-    let _ = (cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_get_info(cvar_index, Place::new(name), Place::new(name_len), Place::new(verbosity), Place::new(datatype), Place::new(enumtype), Place::new(desc), Place::new(desc_len), Place::new(bind), Place::new(scope)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -164,8 +188,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_info(cvar_index: c_int, name: *mut c_ch
 }
 
 unsafe extern "C" fn t_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    let _ = (num_cvar);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_get_num(Place::new(num_cvar)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -178,8 +204,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn t_cvar_handle_alloc(cvar_index: c_int, obj_handle: *mut c_void, handle: *mut usize, count: *mut c_int) -> c_int {
-    let _ = (cvar_index, obj_handle, handle, count);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_handle_alloc(cvar_index, Place::new(obj_handle), Place::new(handle), Place::new(count)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -192,8 +220,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_alloc(cvar_index: c_int, obj_handle:
 }
 
 unsafe extern "C" fn t_cvar_handle_free(handle: *mut usize) -> c_int {
-    let _ = (handle);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_handle_free(Place::new(handle)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -206,8 +236,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_handle_free(handle: *mut usize) -> c_int {
 }
 
 unsafe extern "C" fn t_cvar_read(handle: usize, buf: *mut c_void) -> c_int {
-    let _ = (handle, buf);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_read(handle, Place::new(buf)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -220,8 +252,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_read(handle: usize, buf: *mut c_void) -> c_
 }
 
 unsafe extern "C" fn t_cvar_write(handle: usize, buf: *const c_void) -> c_int {
-    let _ = (handle, buf);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::cvar_write(handle, Place::new(buf.cast_mut())) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -234,8 +268,10 @@ pub unsafe extern "C" fn PMPI_T_cvar_write(handle: usize, buf: *const c_void) ->
 }
 
 unsafe extern "C" fn t_enum_get_info(enumtype: usize, num: *mut c_int, name: *mut c_char, name_len: *mut c_int) -> c_int {
-    let _ = (enumtype, num, name, name_len);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::enum_get_info(enumtype, Place::new(num), Place::new(name), Place::new(name_len)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -248,8 +284,10 @@ pub unsafe extern "C" fn PMPI_T_enum_get_info(enumtype: usize, num: *mut c_int, 
 }
 
 unsafe extern "C" fn t_enum_get_item(enumtype: usize, indx: c_int, value: *mut c_int, name: *mut c_char, name_len: *mut c_int) -> c_int {
-    let _ = (enumtype, indx, value, name, name_len);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::enum_get_item(enumtype, indx, Place::new(value), Place::new(name), Place::new(name_len)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -262,8 +300,10 @@ pub unsafe extern "C" fn PMPI_T_enum_get_item(enumtype: usize, indx: c_int, valu
 }
 
 unsafe extern "C" fn t_event_callback_get_info(event_registration: usize, cb_safety: c_int, info_used: *mut usize) -> c_int {
-    let _ = (event_registration, cb_safety, info_used);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_callback_get_info(event_registration, cb_safety, Place::new(info_used)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -276,8 +316,10 @@ pub unsafe extern "C" fn PMPI_T_event_callback_get_info(event_registration: usiz
 }
 
 unsafe extern "C" fn t_event_callback_set_info(event_registration: usize, cb_safety: c_int, info: usize) -> c_int {
-    let _ = (event_registration, cb_safety, info);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_callback_set_info(event_registration, cb_safety, info) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -290,8 +332,10 @@ pub unsafe extern "C" fn PMPI_T_event_callback_set_info(event_registration: usiz
 }
 
 unsafe extern "C" fn t_event_copy(event_instance: usize, buffer: *mut c_void) -> c_int {
-    let _ = (event_instance, buffer);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_copy(event_instance, Place::new(buffer)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -304,8 +348,10 @@ pub unsafe extern "C" fn PMPI_T_event_copy(event_instance: usize, buffer: *mut c
 }
 
 unsafe extern "C" fn t_event_get_index(name: *const c_char, event_index: *mut c_int) -> c_int {
-    let _ = (name, event_index);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_get_index(Place::new(name.cast_mut()), Place::new(event_index)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -318,8 +364,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_index(name: *const c_char, event_index
 }
 
 unsafe extern "C" fn t_event_get_info(event_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, array_of_datatypes: *mut usize, array_of_displacements: *mut i64, num_elements: *mut c_int, enumtype: *mut usize, info: *mut usize, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int) -> c_int {
-    let _ = (event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len, bind);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_get_info(event_index, Place::new(name), Place::new(name_len), Place::new(verbosity), Place::new(array_of_datatypes), Place::new(array_of_displacements), Place::new(num_elements), Place::new(enumtype), Place::new(info), Place::new(desc), Place::new(desc_len), Place::new(bind)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -332,8 +380,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_info(event_index: c_int, name: *mut c_
 }
 
 unsafe extern "C" fn t_event_get_num(num_events: *mut c_int) -> c_int {
-    let _ = (num_events);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_get_num(Place::new(num_events)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -346,8 +396,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn t_event_get_source(event_instance: usize, source_index: *mut c_int) -> c_int {
-    let _ = (event_instance, source_index);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_get_source(event_instance, Place::new(source_index)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -360,8 +412,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_source(event_instance: usize, source_i
 }
 
 unsafe extern "C" fn t_event_get_timestamp(event_instance: usize, event_timestamp: *mut i64) -> c_int {
-    let _ = (event_instance, event_timestamp);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_get_timestamp(event_instance, Place::new(event_timestamp)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -374,8 +428,10 @@ pub unsafe extern "C" fn PMPI_T_event_get_timestamp(event_instance: usize, event
 }
 
 unsafe extern "C" fn t_event_handle_alloc(event_index: c_int, obj_handle: *mut c_void, info: usize, event_registration: *mut usize) -> c_int {
-    let _ = (event_index, obj_handle, info, event_registration);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_handle_alloc(event_index, Place::new(obj_handle), info, Place::new(event_registration)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -388,8 +444,10 @@ pub unsafe extern "C" fn PMPI_T_event_handle_alloc(event_index: c_int, obj_handl
 }
 
 unsafe extern "C" fn t_event_handle_free(event_registration: usize, user_data: *mut c_void, free_cb_function: usize) -> c_int {
-    let _ = (event_registration, user_data, free_cb_function);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_handle_free(event_registration, Place::new(user_data), free_cb_function) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -402,8 +460,10 @@ pub unsafe extern "C" fn PMPI_T_event_handle_free(event_registration: usize, use
 }
 
 unsafe extern "C" fn t_event_handle_get_info(event_registration: usize, info_used: *mut usize) -> c_int {
-    let _ = (event_registration, info_used);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_handle_get_info(event_registration, Place::new(info_used)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -416,8 +476,10 @@ pub unsafe extern "C" fn PMPI_T_event_handle_get_info(event_registration: usize,
 }
 
 unsafe extern "C" fn t_event_handle_set_info(event_registration: usize, info: usize) -> c_int {
-    let _ = (event_registration, info);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_handle_set_info(event_registration, info) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -430,8 +492,10 @@ pub unsafe extern "C" fn PMPI_T_event_handle_set_info(event_registration: usize,
 }
 
 unsafe extern "C" fn t_event_read(event_instance: usize, element_index: c_int, buffer: *mut c_void) -> c_int {
-    let _ = (event_instance, element_index, buffer);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_read(event_instance, element_index, Place::new(buffer)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -444,8 +508,10 @@ pub unsafe extern "C" fn PMPI_T_event_read(event_instance: usize, element_index:
 }
 
 unsafe extern "C" fn t_event_register_callback(event_registration: usize, cb_safety: c_int, info: usize, user_data: *mut c_void, event_cb_function: usize) -> c_int {
-    let _ = (event_registration, cb_safety, info, user_data, event_cb_function);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_register_callback(event_registration, cb_safety, info, Place::new(user_data), event_cb_function) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -458,8 +524,10 @@ pub unsafe extern "C" fn PMPI_T_event_register_callback(event_registration: usiz
 }
 
 unsafe extern "C" fn t_event_set_dropped_handler(event_registration: usize, dropped_cb_function: usize) -> c_int {
-    let _ = (event_registration, dropped_cb_function);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::event_set_dropped_handler(event_registration, dropped_cb_function) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -472,8 +540,10 @@ pub unsafe extern "C" fn PMPI_T_event_set_dropped_handler(event_registration: us
 }
 
 unsafe extern "C" fn t_finalize() -> c_int {
-    let _ = ();
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::finalize() {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -486,8 +556,10 @@ pub unsafe extern "C" fn PMPI_T_finalize() -> c_int {
 }
 
 unsafe extern "C" fn t_init_thread(required: c_int, provided: *mut c_int) -> c_int {
-    let _ = (required, provided);
-    MPI_T_ERR_CANNOT_INIT
+    match bodies::init_thread(required, Place::new(provided)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -500,8 +572,10 @@ pub unsafe extern "C" fn PMPI_T_init_thread(required: c_int, provided: *mut c_in
 }
 
 unsafe extern "C" fn t_pvar_get_index(name: *const c_char, var_class: c_int, pvar_index: *mut c_int) -> c_int {
-    let _ = (name, var_class, pvar_index);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_get_index(Place::new(name.cast_mut()), var_class, Place::new(pvar_index)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -514,8 +588,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_index(name: *const c_char, var_class: c
 }
 
 unsafe extern "C" fn t_pvar_get_info(pvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, var_class: *mut c_int, datatype: *mut usize, enumtype: *mut usize, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int) -> c_int {
-    let _ = (pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_get_info(pvar_index, Place::new(name), Place::new(name_len), Place::new(verbosity), Place::new(var_class), Place::new(datatype), Place::new(enumtype), Place::new(desc), Place::new(desc_len), Place::new(bind), Place::new(readonly), Place::new(continuous), Place::new(atomic)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -528,8 +604,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_info(pvar_index: c_int, name: *mut c_ch
 }
 
 unsafe extern "C" fn t_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    let _ = (num_pvar);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_get_num(Place::new(num_pvar)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -542,8 +620,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
 }
 
 unsafe extern "C" fn t_pvar_handle_alloc(session: usize, pvar_index: c_int, obj_handle: *mut c_void, handle: *mut usize, count: *mut c_int) -> c_int {
-    let _ = (session, pvar_index, obj_handle, handle, count);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_handle_alloc(session, pvar_index, Place::new(obj_handle), Place::new(handle), Place::new(count)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -556,8 +636,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_alloc(session: usize, pvar_index: c_
 }
 
 unsafe extern "C" fn t_pvar_handle_free(session: usize, handle: *mut usize) -> c_int {
-    let _ = (session, handle);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_handle_free(session, Place::new(handle)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -570,8 +652,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_handle_free(session: usize, handle: *mut us
 }
 
 unsafe extern "C" fn t_pvar_read(session: usize, handle: usize, buf: *mut c_void) -> c_int {
-    let _ = (session, handle, buf);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_read(session, handle, Place::new(buf)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -584,8 +668,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_read(session: usize, handle: usize, buf: *m
 }
 
 unsafe extern "C" fn t_pvar_readreset(session: usize, handle: usize, buf: *mut c_void) -> c_int {
-    let _ = (session, handle, buf);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_readreset(session, handle, Place::new(buf)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -598,8 +684,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_readreset(session: usize, handle: usize, bu
 }
 
 unsafe extern "C" fn t_pvar_reset(session: usize, handle: usize) -> c_int {
-    let _ = (session, handle);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_reset(session, handle) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -612,8 +700,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_reset(session: usize, handle: usize) -> c_i
 }
 
 unsafe extern "C" fn t_pvar_session_create(session: *mut usize) -> c_int {
-    let _ = (session);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_session_create(Place::new(session)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -626,8 +716,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_session_create(session: *mut usize) -> c_in
 }
 
 unsafe extern "C" fn t_pvar_session_free(session: *mut usize) -> c_int {
-    let _ = (session);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_session_free(Place::new(session)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -640,8 +732,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_session_free(session: *mut usize) -> c_int 
 }
 
 unsafe extern "C" fn t_pvar_start(session: usize, handle: usize) -> c_int {
-    let _ = (session, handle);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_start(session, handle) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -654,8 +748,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_start(session: usize, handle: usize) -> c_i
 }
 
 unsafe extern "C" fn t_pvar_stop(session: usize, handle: usize) -> c_int {
-    let _ = (session, handle);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_stop(session, handle) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -668,8 +764,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_stop(session: usize, handle: usize) -> c_in
 }
 
 unsafe extern "C" fn t_pvar_write(session: usize, handle: usize, buf: *const c_void) -> c_int {
-    let _ = (session, handle, buf);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::pvar_write(session, handle, Place::new(buf.cast_mut())) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -682,8 +780,10 @@ pub unsafe extern "C" fn PMPI_T_pvar_write(session: usize, handle: usize, buf: *
 }
 
 unsafe extern "C" fn t_source_get_info(source_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, ordering: *mut c_int, ticks_per_second: *mut i64, max_ticks: *mut i64, info: *mut usize) -> c_int {
-    let _ = (source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::source_get_info(source_index, Place::new(name), Place::new(name_len), Place::new(desc), Place::new(desc_len), Place::new(ordering), Place::new(ticks_per_second), Place::new(max_ticks), Place::new(info)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -696,8 +796,10 @@ pub unsafe extern "C" fn PMPI_T_source_get_info(source_index: c_int, name: *mut 
 }
 
 unsafe extern "C" fn t_source_get_num(num_sources: *mut c_int) -> c_int {
-    let _ = (num_sources);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::source_get_num(Place::new(num_sources)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -710,8 +812,10 @@ pub unsafe extern "C" fn PMPI_T_source_get_num(num_sources: *mut c_int) -> c_int
 }
 
 unsafe extern "C" fn t_source_get_timestamp(source_index: c_int, timestamp: *mut i64) -> c_int {
-    let _ = (source_index, timestamp);
-    MPI_T_ERR_NOT_INITIALIZED
+    match bodies::source_get_timestamp(source_index, Place::new(timestamp)) {
+        Ok(()) => MPI_SUCCESS,
+        Err(code) => code,
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,159 @@
+//! What tools see of a process, and what they may change in it (MPI 5.0, chapter 15).
+
+use crate::comm::{Communicator, Plane};
+use crate::process::Process;
+use parnass_collectives::{Algorithm, Groups, Operation, Overrides};
+use parnass_counters as counters;
+use parnass_counters::{COLLECTIVES, COUNTERS, Counters, Home, Observer, watch};
+use parnass_portals::Protocol;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The bits of a match pattern that name the communicator.
+const CONTEXT_BITS: u64 = 0xffff_ffff << 32;
+
+/// What of the settings of a process may change while it runs.
+#[derive(Debug)]
+pub(crate) struct Changeable {
+    /// Longest message that is copied.
+    copied_limit: AtomicU64,
+    /// Counts up with every change of the algorithms, so that schedules of earlier days are not used again.
+    era: AtomicU32,
+    overrides: Mutex<Arc<Overrides>>,
+}
+
+/// Why a value was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unchanged {
+    /// Something is under way that needs the present one.
+    NotNow,
+    /// It cannot be one; says why.
+    Wrong(String),
+}
+
+impl Changeable {
+    pub(crate) fn new(copied_limit: u64, overrides: Overrides) -> Changeable {
+        Changeable {
+            copied_limit: AtomicU64::new(copied_limit),
+            era: AtomicU32::new(0),
+            overrides: Mutex::new(Arc::new(overrides)),
+        }
+    }
+
+    /// How a message of `bytes` bytes travels.
+    #[inline(always)]
+    pub(crate) fn protocol(&self, bytes: u64) -> Protocol {
+        if bytes > self.copied_limit.load(Ordering::Relaxed) { Protocol::Direct } else { Protocol::Buffered }
+    }
+
+    #[inline(always)]
+    pub(crate) fn era(&self) -> u32 {
+        self.era.load(Ordering::Relaxed)
+    }
+
+    /// Which algorithms are asked for.
+    pub(crate) fn overrides(&self) -> Arc<Overrides> {
+        self.overrides.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The row of the counter of an operation with an algorithm.
+pub(crate) fn row_of(operation: Operation, algorithm: &Algorithm) -> u32 {
+    let inter = algorithm.groups == Groups::Two;
+    let name = operation.name();
+    let known = COLLECTIVES
+        .iter()
+        .find(|known| known.operation == name && known.algorithm == algorithm.name && known.inter == inter);
+    known.expect("a test compares the two tables").row as u32
+}
+
+impl Process {
+    /// What this process counts.
+    #[inline(always)]
+    pub fn counters(&self) -> &Counters {
+        self.nic().counters()
+    }
+
+    /// Who is told what happens in it.
+    #[inline]
+    pub fn observer(&self) -> &Arc<Observer> {
+        self.nic().observer()
+    }
+
+    /// Counts a collective operation that begins, and tells of it.
+    #[inline]
+    pub(crate) fn count_collective(&self, row: u32, communicator: &Communicator) {
+        if let Home::Program(counter) = COUNTERS[row as usize].home {
+            self.counters().count(counter, 1);
+        }
+        if self.counters().watch() & watch::EVENTS != 0 {
+            self.tell_collective(row, communicator);
+        }
+    }
+
+    #[cold]
+    fn tell_collective(&self, row: u32, communicator: &Communicator) {
+        let context = communicator.context(Plane::Collective);
+        self.observer().raise(counters::COLLECTIVE_BEGUN, &[row.into(), context.into()]);
+        self.observer().tell();
+    }
+
+    /// Unexpected messages and posted receives of a communicator now.
+    pub fn queues(&self, communicator: &Communicator) -> (u64, u64) {
+        let on = |plane| self.nic().queues(u64::from(communicator.context(plane)) << 32, CONTEXT_BITS);
+        let (first, second) = (on(Plane::PointToPoint), on(Plane::Collective));
+        (first.0 + second.0, first.1 + second.1)
+    }
+
+    /// See [`parnass_portals::Interface::begin_marks`].
+    pub fn begin_marks(&self) -> [(u64, u64); 2] {
+        self.nic().begin_marks()
+    }
+
+    /// Gives the network interface other values from now on.
+    pub fn retune(&self, tuning: parnass_portals::Tuning) {
+        self.nic().retune(tuning);
+    }
+
+    /// From how many bytes on messages are described, from now on.
+    pub fn set_direct_threshold(&self, bytes: u64) {
+        let table = crate::pt2pt::protocol::Table::new(bytes);
+        self.changeable.copied_limit.store(table.rows()[1].limit, Ordering::Relaxed);
+    }
+
+    /// Asks for other algorithms from the next collective operation on. All processes must do the same between the same two.
+    ///
+    /// # Errors
+    /// Operations are under way; or the text names none.
+    pub fn set_algorithms(&self, text: &str) -> Result<(), Unchanged> {
+        let overrides = Overrides::parse(text).map_err(Unchanged::Wrong)?;
+        if !self.activities.is_empty() {
+            return Err(Unchanged::NotNow);
+        }
+        *self.changeable.overrides.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(overrides);
+        self.changeable.era.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parnass_collectives::ALGORITHMS;
+
+    #[test]
+    fn every_algorithm_of_every_operation_has_a_counter() {
+        let mut rows = std::collections::BTreeSet::new();
+        for algorithm in ALGORITHMS {
+            for operation in algorithm.operations {
+                assert!(
+                    rows.insert(row_of(*operation, algorithm)),
+                    "{} {}",
+                    operation.name(),
+                    algorithm.name
+                );
+            }
+        }
+        assert_eq!(rows.len(), COLLECTIVES.len(), "spec/counters.toml has a collective that is none");
+    }
+}

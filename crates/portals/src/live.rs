@@ -1,0 +1,50 @@
+//! The values of [`Tuning`], which may be changed while the process runs.
+
+use crate::tuning::Tuning;
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
+
+/// See [`Tuning`] for what each does.
+#[derive(Debug)]
+pub struct Live {
+    receive_spins: AtomicU32,
+    helper_from_bytes: AtomicU64,
+    helper_pause: AtomicU32,
+    helper_looks: AtomicU32,
+}
+
+impl Live {
+    pub fn new(tuning: Tuning) -> Live {
+        Live {
+            receive_spins: AtomicU32::new(tuning.receive_spins),
+            helper_from_bytes: AtomicU64::new(tuning.helper_from_bytes),
+            helper_pause: AtomicU32::new(tuning.helper_pause),
+            helper_looks: AtomicU32::new(tuning.helper_looks),
+        }
+    }
+
+    /// Replaces all values.
+    pub fn set(&self, tuning: Tuning) {
+        self.receive_spins.store(tuning.receive_spins, Ordering::Relaxed);
+        self.helper_from_bytes.store(tuning.helper_from_bytes, Ordering::Relaxed);
+        self.helper_pause.store(tuning.helper_pause, Ordering::Relaxed);
+        self.helper_looks.store(tuning.helper_looks, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub fn receive_spins(&self) -> u32 {
+        self.receive_spins.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn helper_from_bytes(&self) -> u64 {
+        self.helper_from_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn helper_pause(&self) -> u32 {
+        self.helper_pause.load(Ordering::Relaxed)
+    }
+
+    pub fn helper_looks(&self) -> u32 {
+        self.helper_looks.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,40 @@
+//! What is counted of connections, and told of them.
+
+use crate::handshake::Refusal;
+use parnass_counters as counters;
+use parnass_counters::{Counters, Observer};
+use std::sync::Arc;
+
+/// Where a process counts, and who is told.
+#[derive(Debug)]
+pub struct Books {
+    pub counters: Counters,
+    pub observer: Arc<Observer>,
+}
+
+impl Books {
+    /// There is a connection now.
+    pub(crate) fn connected(&self, peer: u32) {
+        self.counters.count_any(counters::NETWORK_CONNECTIONS, 1);
+        self.observer.raise(counters::CONNECTION_MADE, &[peer.into()]);
+    }
+
+    /// A connection was refused.
+    pub(crate) fn refused(&self, refusal: Refusal) {
+        self.counters.count_any(counters::NETWORK_REFUSED, 1);
+        self.observer.raise(counters::CONNECTION_REFUSED, &[refusal as u64]);
+    }
+
+    /// So many bytes were written at once.
+    #[inline]
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.counters.count_any(counters::NETWORK_WRITES, 1);
+        self.counters.count_any(counters::NETWORK_SENT_BYTES, bytes as u64);
+    }
+
+    /// So many bytes were read.
+    #[inline]
+    pub(crate) fn read(&self, bytes: usize) {
+        self.counters.count_any(counters::NETWORK_RECEIVED_BYTES, bytes as u64);
+    }
+}
