@@ -193,8 +193,6 @@ fn suite(
     if let Some(modules) = modules {
         command.args(["-i", modules]);
     }
-    // Tests that start processes would wait for them.
-    command.env("MPI4PY_TEST_SPAWN", "no");
     command.current_dir(tests.parent().and_then(Path::parent).context("the tests' folder")?);
     let outcome = runner::run(command, b"", Duration::from_secs(run.limit_s), &places.scratch)?;
     let mut report = Report::default();

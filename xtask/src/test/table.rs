@@ -353,7 +353,8 @@ mod tests {
             assert!(!row.shows.is_empty(), "{} does not say what it shows", row.name);
             if let Some(program) = &row.program {
                 let stem = root().join("tests/programs").join(program);
-                assert!(stem.with_extension("c").exists() || stem.with_extension("cc").exists(), "{program}");
+                let languages = ["c", "cc", "f", "f90", "F90"];
+                assert!(languages.iter().any(|one| stem.with_extension(one).exists()), "{program}");
             }
             if let Some(scenario) = &row.scenario {
                 assert!(root().join("tests/scenarios").join(scenario).exists(), "{scenario}");

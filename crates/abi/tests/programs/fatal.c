@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     if (!strcmp(way, "twice")) MPI_Init(&argc, &argv);
     if (!strcmp(way, "tag")) MPI_Send(&value, 1, MPI_INT, 0, -7, MPI_COMM_WORLD);
-    if (!strcmp(way, "missing")) MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
+    if (!strcmp(way, "port")) MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other);
     if (!strcmp(way, "abort")) MPI_Abort(MPI_COMM_WORLD, 42);
     if (!strcmp(way, "user")) {
         MPI_Errhandler handler;
