@@ -65,6 +65,9 @@ struct Excluded {
     /// Excluded only with these numbers of ranks; with all when empty.
     #[serde(default)]
     ranks: Vec<u32>,
+    /// Excluded only with the wheel.
+    #[serde(default)]
+    wheel: bool,
 }
 
 /// The tests of this stage, as `--list` shows them.
@@ -174,7 +177,9 @@ fn suite(
     let reports = places.scratch.join(name.replace('/', "-reports-"));
     let _ = std::fs::remove_dir_all(&reports);
     std::fs::create_dir_all(&reports)?;
-    let applies = |excluded: &&Excluded| excluded.ranks.is_empty() || excluded.ranks.contains(&run.ranks);
+    let applies = |excluded: &&Excluded| {
+        (excluded.ranks.is_empty() || excluded.ranks.contains(&run.ranks)) && (!excluded.wheel || run.wheel)
+    };
     let mut command = Command::new(places.mpiexec());
     if !run.hosts.is_empty() {
         command.args(["--starter", "local", "--host", &run.hosts]);
