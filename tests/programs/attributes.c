@@ -153,7 +153,7 @@ static int predefined(int key)
 static void of_world(void)
 {
     CHECK(predefined(MPI_TAG_UB) >= 32767, "tags up to 32767 at least");
-    CHECK(predefined(MPI_UNIVERSE_SIZE) >= check_size);
+    CHECK(predefined(MPI_UNIVERSE_SIZE) >= check_size, "the universe has room for this job at least");
     CHECK_EQUAL(predefined(MPI_APPNUM), 0);
     predefined(MPI_WTIME_IS_GLOBAL);
     predefined(MPI_IO);
