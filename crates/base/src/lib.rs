@@ -6,6 +6,7 @@ pub mod access;
 mod address;
 pub mod atomics;
 pub mod barrier;
+pub mod bytes;
 pub mod copy;
 pub mod doorbell;
 pub mod file;

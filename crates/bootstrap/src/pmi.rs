@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 use crate::foreign::Store;
+use parnass_base::bytes;
 
 /// Longer answers come from something else.
 const LINE_BYTES_MAXIMUM: usize = 64 << 10;
@@ -99,8 +100,7 @@ impl Store for Client {
         let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
         self.put_text(name, &format!("n{}", pieces.len()))?;
         for (index, piece) in pieces.into_iter().enumerate() {
-            let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();
-            self.put_text(&format!("{name}-{index}"), &digits)?;
+            self.put_text(&format!("{name}-{index}"), &bytes::digits(piece))?;
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Store for Client {
         let mut bytes = Vec::new();
         for index in 0..count {
             let text = self.get_text(&format!("{name}-{index}"))?;
-            bytes.extend(bytes_of_digits(&text).ok_or_else(|| malformed(&text))?);
+            bytes.extend(bytes::of_digits(&text).ok_or_else(|| malformed(&text))?);
         }
         Ok(bytes)
     }
@@ -143,15 +143,6 @@ impl Store for Client {
 /// The value of a word `NAME=VALUE`.
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-}
-
-fn bytes_of_digits(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
-    digits.chunks_exact(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect()
 }
 
 fn malformed(what: &str) -> io::Error {

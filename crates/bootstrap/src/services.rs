@@ -18,6 +18,7 @@ use rustix::net::{
 };
 
 use crate::protocol::{self, Message};
+use parnass_base::bytes;
 
 /// How long the other side of a question may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,19 +35,11 @@ struct Served {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// FNV-1a, 64 bits.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(seed, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// Where a service is served. An abstract name has 107 bytes at most, a service's may have more.
 fn place(service: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
     let user = rustix::process::geteuid().as_raw();
-    let [one, other] = [0xcbf2_9ce4_8422_2325, 0x9e37_79b9_7f4a_7c15].map(|seed| hash(seed, service));
+    let [one, other] =
+        [bytes::FNV_BASIS, 0x9e37_79b9_7f4a_7c15].map(|beginning| bytes::fnv(beginning, service));
     SocketAddrUnix::new_abstract_name(format!("parnass-service-{user}-{one:016x}{other:016x}").as_bytes())
 }
 
@@ -80,7 +73,7 @@ impl Services {
         listen(&listener, 64)?;
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let (stop, words, answer) =
-            (bell.clone(), hexadecimal(service), Message::Port(String::from_utf8_lossy(port).into_owned()));
+            (bell.clone(), bytes::digits(service), Message::Port(String::from_utf8_lossy(port).into_owned()));
         let thread = std::thread::Builder::new()
             .name("parnass-service".into())
             .stack_size(128 << 10)
@@ -146,7 +139,7 @@ pub fn look_up(service: &[u8]) -> io::Result<Option<Vec<u8>>> {
     if !is_ours(&socket) {
         return Ok(None);
     }
-    protocol::send(socket.as_fd(), &Message::Lookup(hexadecimal(service)), &[])?;
+    protocol::send(socket.as_fd(), &Message::Lookup(bytes::digits(service)), &[])?;
     if !readable(&socket) {
         return Err(io::ErrorKind::TimedOut.into());
     }

@@ -10,7 +10,7 @@
 
 use crate::address::{Contact, candidates};
 use crate::keeper;
-use parnass_base::socket;
+use parnass_base::{bytes, socket};
 use parnass_transport_stream::Selection;
 use parnass_transport_stream::interfaces::machine;
 use parnass_transport_stream::proof::{self, Step, fresh};
@@ -18,7 +18,6 @@ use parnass_transport_stream::wire::{SECRET_BYTES, Secret};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
-use std::fmt::Write as _;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -48,18 +47,6 @@ pub struct Visit {
     pub key: Secret,
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
 impl Port {
     /// Opens one on this host, at addresses of `selection`.
     ///
@@ -71,7 +58,7 @@ impl Port {
         let interfaces = socket::interface_addresses().map_err(refused)?;
         let contact = Contact::new(host.to_owned(), machine(), port, &interfaces, selection)?.shortened();
         let secret = fresh().map_err(refused)?;
-        let name = format!("{KIND}:{}:{}", to_hex(&secret), to_hex(&contact.encode()));
+        let name = format!("{KIND}:{}:{}", bytes::digits(&secret), bytes::digits(&contact.encode()));
         Ok(Port { sockets, secret, name })
     }
 
@@ -122,9 +109,9 @@ impl Port {
 pub fn call(name: &str) -> Result<Visit, String> {
     let parts: Vec<&str> = name.split(':').collect();
     let known = match parts[..] {
-        [KIND, secret, contact] => from_hex(secret)
+        [KIND, secret, contact] => bytes::of_digits(secret)
             .and_then(|secret| Secret::try_from(secret).ok())
-            .zip(from_hex(contact).and_then(|contact| Contact::decode(&contact))),
+            .zip(bytes::of_digits(contact).and_then(|contact| Contact::decode(&contact))),
         _ => None,
     };
     let Some((secret, contact)) = known else {

@@ -256,12 +256,7 @@ pub fn gather(
     collective.root = root;
     let part = part(root, comm);
     collective.in_place = part == Part::Member && sendbuf.is_in_place();
-    let (send_significant, recv_significant) = match part {
-        Part::Member => (!collective.in_place, true),
-        Part::Root => (false, true),
-        Part::Other => (true, false),
-        Part::Bystander => (false, false),
-    };
+    let (send_significant, recv_significant) = part.significant(collective.in_place);
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
     if let Some(sendtype) = &sendtype {
@@ -292,12 +287,7 @@ pub fn gatherv(
     collective.root = root;
     let part = part(root, comm);
     collective.in_place = part == Part::Member && sendbuf.is_in_place();
-    let (send_significant, recv_significant) = match part {
-        Part::Member => (!collective.in_place, true),
-        Part::Root => (false, true),
-        Part::Other => (true, false),
-        Part::Bystander => (false, false),
-    };
+    let (send_significant, recv_significant) = part.significant(collective.in_place);
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
     if let Some(sendtype) = &sendtype {
@@ -441,12 +431,7 @@ pub fn scatter(
     collective.root = root;
     let part = part(root, comm);
     collective.in_place = part == Part::Member && recvbuf.is_in_place();
-    let (send_significant, recv_significant) = match part {
-        Part::Member => (true, !collective.in_place),
-        Part::Root => (true, false),
-        Part::Other => (false, true),
-        Part::Bystander => (false, false),
-    };
+    let (recv_significant, send_significant) = part.significant(collective.in_place);
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
     if let Some(sendtype) = &sendtype {
@@ -477,12 +462,7 @@ pub fn scatterv(
     collective.root = root;
     let part = part(root, comm);
     collective.in_place = part == Part::Member && recvbuf.is_in_place();
-    let (send_significant, recv_significant) = match part {
-        Part::Member => (true, !collective.in_place),
-        Part::Root => (true, false),
-        Part::Other => (false, true),
-        Part::Bystander => (false, false),
-    };
+    let (recv_significant, send_significant) = part.significant(collective.in_place);
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
     if let Some(sendtype) = &sendtype {

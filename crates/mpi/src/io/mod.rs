@@ -36,6 +36,7 @@ use crate::request::Request;
 use crate::{Error, Result};
 use disk::Disk;
 use hints::Hints;
+use parnass_base::bytes::{FNV_BASIS, fnv};
 use parnass_datatype::Layout;
 use parnass_io::View;
 use representation::Representation;
@@ -312,7 +313,7 @@ impl File {
         };
         let channel = self.channel(process);
         let shared = Arc::clone(&self.shared);
-        let hash = checksum(representation);
+        let hash = fnv(FNV_BASIS, representation) as i64;
         run(process, &self.communicator, async move {
             agree_on(&channel, own).await?;
             same_everywhere(&channel, hash, "datarep (as a checksum)").await?;
@@ -398,10 +399,4 @@ async fn same_everywhere(channel: &Channel, argument: i64, name: &str) -> Result
             ),
         )),
     }
-}
-
-/// FNV-1a.
-fn checksum(bytes: &[u8]) -> i64 {
-    let hash = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash) as i64
 }

@@ -148,6 +148,18 @@ pub fn part(root: i32, comm: &Communicator) -> Part {
     }
 }
 
+impl Part {
+    /// Which arguments of a process are significant: those of the block that is its own, and those of the blocks at the root.
+    pub fn significant(self, in_place: bool) -> (bool, bool) {
+        match self {
+            Part::Member => (!in_place, true),
+            Part::Root => (false, true),
+            Part::Other => (true, false),
+            Part::Bystander => (false, false),
+        }
+    }
+}
+
 /// The scans are defined on intracommunicators only.
 pub fn intra_only(comm: &Communicator) -> Result<()> {
     if comm.is_inter() {
