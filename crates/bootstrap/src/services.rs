@@ -5,16 +5,19 @@
 //! that a service is published once.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{
+    self,
+    ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, TimedOut, UnexpectedEof},
+};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, socket_with,
-    sockopt,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    shutdown, socket_with, sockopt,
 };
 
 use crate::protocol::{self, Message};
@@ -53,6 +56,27 @@ fn open() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
+/// A socket that listens at `place`. Whom nobody answers holds the name for moments only: a process that another thread
+/// has just forked, and that has yet to execute its program, has the descriptor of a service that was taken back.
+fn listener(place: &SocketAddrUnix) -> rustix::io::Result<OwnedFd> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let listener = open()?;
+        match bind(&listener, place) {
+            Err(Errno::ADDRINUSE)
+                if Instant::now() < end && connect(&open()?, place) == Err(Errno::CONNREFUSED) =>
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            bound => {
+                bound?;
+                listen(&listener, 64)?;
+                return Ok(listener);
+            }
+        }
+    }
+}
+
 fn readable(socket: &OwnedFd) -> bool {
     let time = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&time)) == Ok(1)
@@ -68,16 +92,17 @@ impl Services {
     /// # Errors
     /// `AddrInUse`: somebody has published the service. Or the kernel refuses.
     pub fn publish(&self, service: &[u8], port: &[u8]) -> io::Result<()> {
-        let listener = open()?;
-        bind(&listener, &place(service)?)?;
-        listen(&listener, 64)?;
+        let listener = listener(&place(service)?)?;
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let (stop, words, answer) =
             (bell.clone(), bytes::digits(service), Message::Port(String::from_utf8_lossy(port).into_owned()));
-        let thread = std::thread::Builder::new()
-            .name("parnass-service".into())
-            .stack_size(128 << 10)
-            .spawn(move || serve(&listener, &stop, &words, &answer))?;
+        let thread = std::thread::Builder::new().name("parnass-service".into()).stack_size(128 << 10).spawn(
+            move || {
+                serve(&listener, &stop, &words, &answer);
+                // From here on nobody is answered, whoever else may have the descriptor still.
+                let _ = shutdown(&listener, Shutdown::Both);
+            },
+        )?;
         let served = Served { port: port.to_vec(), bell, thread: Some(thread) };
         self.all().insert(service.to_vec(), served);
         Ok(())
@@ -139,17 +164,23 @@ pub fn look_up(service: &[u8]) -> io::Result<Option<Vec<u8>>> {
     if !is_ours(&socket) {
         return Ok(None);
     }
-    protocol::send(socket.as_fd(), &Message::Lookup(bytes::digits(service)), &[])?;
-    if !readable(&socket) {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    match protocol::receive(socket.as_fd()) {
-        Ok((Message::Port(name), _)) => Ok(Some(name.into_bytes())),
+    match ask(&socket, service) {
+        Ok(Message::Port(name)) => Ok(Some(name.into_bytes())),
         Ok(_) => Ok(None),
         // It was taken back at this moment.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) if matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe | NotConnected) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
+}
+
+fn ask(socket: &OwnedFd, service: &[u8]) -> io::Result<Message> {
+    protocol::send(socket.as_fd(), &Message::Lookup(bytes::digits(service)), &[])?;
+    if !readable(socket) {
+        return Err(TimedOut.into());
+    }
+    protocol::receive(socket.as_fd()).map(|(message, _)| message)
 }
 
 #[cfg(test)]
@@ -169,6 +200,18 @@ mod tests {
         assert!(services.unpublish(&service, b"port 1") && !services.unpublish(&service, b"port 1"));
         assert_eq!(look_up(&service).unwrap(), None);
         services.publish(&service, b"port 3").unwrap();
+        // A process that is being forked has the descriptors of this one for moments: the service ends all the same.
+        let forks = std::thread::spawn(|| {
+            for _ in 0..200 {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        while !forks.is_finished() {
+            assert!(services.unpublish(&service, b"port 3"));
+            assert_eq!(look_up(&service).unwrap(), None);
+            services.publish(&service, b"port 3").unwrap();
+            assert_eq!(look_up(&service).unwrap(), Some(b"port 3".to_vec()));
+        }
         drop(services);
         assert_eq!(look_up(&service).unwrap(), None);
     }
