@@ -58,11 +58,14 @@ pub trait Class: Send + Sync + Sized + 'static {
     /// The table of the class.
     fn table() -> &'static Table<Self>;
 
+    /// Whether its handles may be used before MPI is started, and by several threads whatever the level (MPI 5.0, section 11.6).
+    const ALWAYS: bool = false;
+
     /// Whether only one thread at a time uses handles of this class now: then nothing needs an instruction that no other
     /// thread can come between.
     #[inline(always)]
     fn used_by_one_thread() -> bool {
-        false
+        !Self::ALWAYS && crate::state::one_thread_at_a_time()
     }
 
     /// Takes an object whose handle is gone.

@@ -44,11 +44,6 @@ class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = fals
     }
 
     #[inline(always)]
-    fn used_by_one_thread() -> bool {
-        crate::state::one_thread_at_a_time()
-    }
-
-    #[inline(always)]
     fn end(object: Arc<Request>) {
         Request::end(object);
     }
@@ -80,6 +75,8 @@ class!(Op, 4, MPI_OP_NULL, 32, MPI_ERR_OP, "operation", named = true, {
     }
 });
 class!(Errhandler, 5, MPI_ERRHANDLER_NULL, 4, MPI_ERR_ERRHANDLER, "error handler", named = true, {
+    const ALWAYS: bool = true;
+
     fn predefined() -> Vec<Option<Arc<Errhandler>>> {
         [None, Some(Errhandler::Fatal), Some(Errhandler::Abort), Some(Errhandler::Return)]
             .map(|errhandler| errhandler.map(Arc::new))
@@ -96,6 +93,8 @@ class!(Errhandler, 5, MPI_ERRHANDLER_NULL, 4, MPI_ERR_ERRHANDLER, "error handler
     }
 });
 class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
+    const ALWAYS: bool = true;
+
     fn predefined() -> Vec<Option<Arc<Info>>> {
         // MPI_INFO_ENV: filled when it is first looked at.
         vec![None, Some(Arc::new(Info::default()))]
@@ -104,4 +103,6 @@ class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
 class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
 class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
 class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = true);
-class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = true);
+class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = true, {
+    const ALWAYS: bool = true;
+});

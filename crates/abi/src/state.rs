@@ -71,6 +71,15 @@ static USERS: Mutex<Users> = Mutex::new(Users { count: 0, ended: false });
 /// MPI runs, and at no level that lets several threads be inside at once.
 static ONE_THREAD_AT_A_TIME: AtomicBool = AtomicBool::new(false);
 
+/// The program has said that it calls the tools interface from several threads, at whatever level MPI runs.
+static SEVERAL_TOOL_THREADS: AtomicBool = AtomicBool::new(false);
+
+/// Several threads may be inside the tools interface from now on; they look up objects of MPI.
+pub fn several_tool_threads() {
+    SEVERAL_TOOL_THREADS.store(true, Ordering::Relaxed);
+    ONE_THREAD_AT_A_TIME.store(false, Ordering::Relaxed);
+}
+
 /// Whether calls that need MPI to run come from one thread at a time (MPI 5.0, section 11.6).
 #[inline(always)]
 pub fn one_thread_at_a_time() -> bool {
@@ -102,7 +111,8 @@ pub fn enter(
         }
     };
     users.count += 1;
-    let alone = running.process.thread_level() != ThreadLevel::Multiple;
+    let alone =
+        running.process.thread_level() != ThreadLevel::Multiple && !SEVERAL_TOOL_THREADS.load(Ordering::Relaxed);
     ONE_THREAD_AT_A_TIME.store(alone, Ordering::Relaxed);
     Ok(running)
 }

@@ -309,7 +309,17 @@ impl Layout {
     }
 
     /// Lowest byte and length in bytes of the memory that `count` copies span, from the buffer's address.
+    #[inline]
     pub fn footprint(&self, count: u64) -> (i64, u64) {
+        match self.0.data {
+            Some((from, to)) if count == 1 => (from, (to - from) as u64),
+            // One run: no number that is too large, or the memory would not be there.
+            Some((from, _)) if self.0.dense && count <= 1 << 31 && self.size() <= 1 << 31 => (from, count * self.size()),
+            _ => self.wide_footprint(count),
+        }
+    }
+
+    fn wide_footprint(&self, count: u64) -> (i64, u64) {
         match self.0.data {
             Some((from, to)) if count > 0 => {
                 let (low, high) = range(count, self.extent() as i128);

@@ -158,9 +158,9 @@ pub fn slots_per_lane(size: u32) -> usize {
 }
 
 /// Bytes of the longest message that goes through the slots of a lane: at most a quarter of the lane, and no longer than
-/// two copies of eight words at a time are worth it.
+/// the receiver's looking at every slot is worth it.
 pub fn lane_bytes(slots: usize) -> usize {
-    ((slots / 4).min(MOST_FURTHER) * 56).min(4096)
+    ((slots / 4).min(MOST_FURTHER) * 56).min(1024)
 }
 
 /// Lanes in use.

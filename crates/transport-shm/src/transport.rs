@@ -51,10 +51,11 @@ const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
 const REFUSED: u8 = 2;
 
-/// For how many bytes pieces of one size take turns in a job of `size` ranks: twice what a core's own cache holds.
+/// For how many bytes pieces of one size take turns in a job of `size` ranks: twice what a core's own cache holds, but not
+/// more than it pays to touch all of for the first time.
 /// Ranks that share cores share their caches too, and care more for memory.
 fn turns(size: u32) -> usize {
-    if size as usize > process::processors() { 0 } else { (2 * process::own_cache()).clamp(1 << 20, 4 << 20) }
+    if size as usize > process::processors() { 0 } else { (2 * process::own_cache()).clamp(1 << 20, 2 << 20) }
 }
 
 /// Shared memory between the ranks of one machine.

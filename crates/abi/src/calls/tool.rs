@@ -29,6 +29,9 @@ pub fn init_thread(required: c_int, provided: Place<c_int>) -> Outcome {
         return Err(MPI_T_ERR_INVALID);
     }
     tool::lock().begin()?;
+    if required == MPI_THREAD_MULTIPLE {
+        crate::state::several_tool_threads();
+    }
     provided.set(MPI_THREAD_MULTIPLE);
     Ok(())
 }

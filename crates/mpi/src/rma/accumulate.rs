@@ -172,9 +172,14 @@ impl Window {
         let bytes = length as usize;
         compare.read(&mut expected[..bytes]);
         let update = self.update_of(target, place.rank)?;
-        let seen = Scratch::new(bytes);
-        spot.read(process, seen.address(), length)?;
-        seen.address().read(&mut old[..bytes]);
+        match spot.contiguous() {
+            Some(address) if spot.direct => address.read(&mut old[..bytes]),
+            _ => {
+                let seen = Scratch::new(bytes);
+                spot.read(process, seen.address(), length)?;
+                seen.address().read(&mut old[..bytes]);
+            }
+        }
         if old == expected {
             spot.write(process, origin, length)?;
         }

@@ -172,19 +172,24 @@ impl Window {
     /// How far from the base an operation takes place; an error if that is not inside the window.
     #[inline]
     pub(super) fn start_of(&self, target: &Target, place: &Place<'_>) -> Result<i64> {
-        let start = i128::from(place.displacement) * i128::from(target.unit);
-        if self.flavor != Flavor::Dynamic {
-            let (low, length) = place.datatype.layout().footprint(place.count);
-            let low = start + i128::from(low);
-            if length > 0 && (low < 0 || low + i128::from(length) > i128::from(target.size)) {
-                return Err(self.outside(target, place, low, length));
-            }
+        let start = place.displacement.checked_mul(target.unit);
+        if self.flavor == Flavor::Dynamic {
+            return Ok(place.displacement.wrapping_mul(target.unit));
         }
-        Ok(start as i64)
+        let (low, length) = place.datatype.layout().footprint(place.count);
+        let low = start.and_then(|start| start.checked_add(low)).and_then(|low| u64::try_from(low).ok());
+        let end = low.and_then(|low| low.checked_add(length));
+        match (start, end) {
+            (Some(start), Some(end)) if end <= target.size => Ok(start),
+            _ if length == 0 => Ok(0),
+            _ => Err(self.outside(target, place)),
+        }
     }
 
     #[cold]
-    fn outside(&self, target: &Target, place: &Place<'_>, low: i128, length: u64) -> Error {
+    fn outside(&self, target: &Target, place: &Place<'_>) -> Error {
+        let (low, length) = place.datatype.layout().footprint(place.count);
+        let low = i128::from(place.displacement) * i128::from(target.unit) + i128::from(low);
         Error::new(
             MPI_ERR_RMA_RANGE,
             format!(
