@@ -111,9 +111,14 @@ pub fn enter(
         }
     };
     users.count += 1;
-    let alone =
-        running.process.thread_level() != ThreadLevel::Multiple && !SEVERAL_TOOL_THREADS.load(Ordering::Relaxed);
+    let alone = running.process.thread_level() != ThreadLevel::Multiple
+        && !SEVERAL_TOOL_THREADS.load(Ordering::Relaxed);
     ONE_THREAD_AT_A_TIME.store(alone, Ordering::Relaxed);
+    // SAFETY: what is guarded so are requests, which only calls use that need MPI to run; at a level below MPI_THREAD_MULTIPLE the
+    // program makes one such call at a time (MPI 5.0, section 11.6). No request is in use while MPI is started.
+    unsafe {
+        parnass_base::guarded::promise_one_thread(running.process.thread_level() != ThreadLevel::Multiple)
+    };
     Ok(running)
 }
 

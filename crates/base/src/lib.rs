@@ -12,6 +12,7 @@ pub mod doorbell;
 pub mod file;
 pub mod futex;
 mod growing;
+pub mod guarded;
 mod held;
 pub mod inherited;
 pub mod lane;

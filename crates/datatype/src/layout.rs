@@ -314,7 +314,9 @@ impl Layout {
         match self.0.data {
             Some((from, to)) if count == 1 => (from, (to - from) as u64),
             // One run: no number that is too large, or the memory would not be there.
-            Some((from, _)) if self.0.dense && count <= 1 << 31 && self.size() <= 1 << 31 => (from, count * self.size()),
+            Some((from, _)) if self.0.dense && count <= 1 << 31 && self.size() <= 1 << 31 => {
+                (from, count * self.size())
+            }
             _ => self.wide_footprint(count),
         }
     }

@@ -10,7 +10,7 @@ use crate::far::{FAR, FarPut, Landing};
 use crate::index::Pattern;
 use crate::interface::*;
 use crate::live::Live;
-use crate::memory::{Descriptions, Memory};
+use crate::memory::{Descriptions, Memory, Place};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::named::Named;
 use crate::nic::Nic;
@@ -23,7 +23,7 @@ use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
-use parnass_base::lane::Arrived;
+use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer, watch};
 use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
@@ -369,15 +369,54 @@ impl Core {
     /// Takes in arrivals of the NIC of `of`, whose lock is held.
     #[inline]
     pub fn take_in(&self, nic: &Nic, of: u32, driver: Driver, outcome: &mut Outcome) -> usize {
-        self.transport.take(of, BATCH, &mut |message| match Incoming::decode(message) {
-            Some(Incoming::Put(arrival)) => self.deliver(nic, of, driver, &arrival, outcome),
-            Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
-            Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
-            None => {
-                nic.control.dropped.set(nic.control.dropped.get() + 1);
-                true
+        let own = driver == Driver::Owner && of == self.me;
+        self.transport.take(of, BATCH, &mut |message| {
+            if own && self.deliver_short(nic, message, outcome) {
+                return true;
+            }
+            match Incoming::decode(message) {
+                Some(Incoming::Put(arrival)) => self.deliver(nic, of, driver, &arrival, outcome),
+                Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
+                Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
+                None => {
+                    nic.control.dropped.set(nic.control.dropped.get() + 1);
+                    true
+                }
             }
         })
+    }
+
+    /// As [`Core::deliver`], for the usual case: a short message for which the owner, who takes it in, has posted an entry.
+    #[inline(always)]
+    fn deliver_short(&self, nic: &Nic, message: &Arrived, outcome: &mut Outcome) -> bool {
+        let (kind, small, source) = message::parts(message.tag);
+        if kind != message::INLINE || message.further() != 0 || nic.posted.0.order().count.get() == 0 {
+            return false;
+        }
+        let [match_bits, header_data] = [message.words[0], message.words[1]];
+        let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
+        if index == 0 {
+            return false;
+        }
+        let record = nic.slab.at(index);
+        let Place::Run(memory) = Memory::from_word(record.address.get()).place() else { return false };
+        let length = small.min(INLINE_ROOM);
+        let placed = length.min(record.length.get() as usize);
+        write_words(&message.words[lane::HEAD..], memory, placed);
+        nic.posted.remove(&nic.slab, &nic.classes, index);
+        self.count_received(nic, Travel::Short, source, match_bits, length as u64, false);
+        outcome.events.push(Event {
+            kind: EventKind::Put,
+            user: record.user.get(),
+            initiator: ProcessId(source),
+            match_bits,
+            header_data,
+            requested_length: length as u64,
+            placed_length: placed as u64,
+            taken: 0,
+        });
+        nic.slab.release(index);
+        true
     }
 
     /// Matches one message. `false`: it must wait where it is.

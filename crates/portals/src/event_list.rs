@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// Room for so many is made at once when there are several.
+const MANY: usize = 32;
+
 /// First in, first out; the first element lies inside, only further ones are allocated.
 #[derive(Debug)]
 pub struct EventList<T> {
@@ -22,6 +25,9 @@ impl<T> EventList<T> {
         if self.first.is_none() && self.rest.is_empty() {
             self.first = Some(element);
         } else {
+            if self.rest.capacity() == 0 {
+                self.rest.reserve(MANY);
+            }
             self.rest.push_back(element);
         }
     }

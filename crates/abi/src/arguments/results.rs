@@ -88,17 +88,18 @@ impl Requests {
         // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        let held = handles
-            .iter()
-            .enumerate()
-            .map(|(index, &handle)| match handle {
-                MPI_REQUEST_NULL => Ok(None),
+        let mut held = Vec::with_capacity(handles.len());
+        for &handle in handles {
+            held.push(match handle {
+                MPI_REQUEST_NULL => None,
                 _ => match Request::table().find(handle) {
-                    Some(held) => Ok(Some(held)),
-                    None => Err(handles::bad::<Request>(handle, &format!("{name}[{index}]"))),
+                    Some(held) => Some(held),
+                    None => {
+                        return Err(handles::bad::<Request>(handle, &format!("{name}[{}]", held.len())));
+                    }
                 },
-            })
-            .collect::<Result<Vec<_>>>()?;
+            });
+        }
         Ok(Requests { place, held })
     }
 

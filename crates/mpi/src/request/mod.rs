@@ -20,10 +20,11 @@ use crate::process::Process;
 use crate::progress::{Activity, Composite};
 use crate::pt2pt::buffered::BufferAccount;
 use generalized::Generalized;
+use parnass_base::guarded::{Guard, Guarded};
 use parnass_portals::ProcessId;
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A request. One type for all of them: a send or receive, one that can be started again, a generalized one, and
 /// one of several steps.
@@ -31,12 +32,14 @@ pub struct Request {
     /// The communicator whose error handler hears of failures, and whose ranks the status speaks of.
     communicator: Option<Arc<Communicator>>,
     kind: Kind,
-    state: Mutex<State>,
+    state: Guarded<State>,
 }
 
 enum Kind {
     /// Complete once, then gone.
     Once,
+    /// See [`Request::sent`]: nothing of it ever changes.
+    Sent,
     /// Inactive until it is started; inactive again when its completion was told.
     Persistent(Specification),
     Generalized(Generalized),
@@ -64,7 +67,7 @@ enum State {
 impl fmt::Debug for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.kind {
-            Kind::Once => "once",
+            Kind::Once | Kind::Sent => "once",
             Kind::Persistent(_) => "persistent",
             Kind::Generalized(_) => "generalized",
         };
@@ -124,10 +127,10 @@ impl Request {
         {
             request.communicator = communicator;
             request.kind = kind;
-            *request.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+            *request.state.get_mut() = state;
             return spare;
         }
-        Arc::new(Request { communicator, kind, state: Mutex::new(state) })
+        Arc::new(Request { communicator, kind, state: Guarded::new(state) })
     }
 
     /// Ends a request whose handle is gone; its memory is kept for the next, unless somebody else still holds it.
@@ -137,7 +140,7 @@ impl Request {
             return;
         }
         request.communicator = None;
-        *request.state.get_mut().unwrap_or_else(PoisonError::into_inner) = State::Inactive;
+        *request.state.get_mut() = State::Inactive;
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             if spare.len() < MOST_SPARE {
@@ -153,7 +156,7 @@ impl Request {
 
     /// The one request of all sends that were complete at once: it stays complete, however often that is told.
     pub fn sent() -> Arc<Request> {
-        Request::new(None, Kind::Once, State::Sent)
+        Request::new(None, Kind::Sent, State::Sent)
     }
 
     /// For a send and a receive that complete together.
@@ -188,8 +191,9 @@ impl Request {
         Request::new(communicator.cloned(), Kind::Once, State::Flush(account))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    fn state(&self) -> Guard<'_, State> {
+        self.state.lock()
     }
 
     /// The communicator whose error handler hears of its failure.
@@ -253,18 +257,18 @@ impl Request {
     /// An inactive request gives the empty status. Does not turn the wheel.
     #[inline]
     pub fn poll(&self, process: &Process) -> Option<Result<Status>> {
-        if let Kind::Once = self.kind {
+        match self.kind {
+            Kind::Sent => return Some(Ok(Status::EMPTY)),
             // The usual case: what is complete is told at once, and kept nowhere.
-            let mut state = self.state();
-            match &mut *state {
-                State::Sent => return Some(Ok(Status::EMPTY)),
-                State::Transfer(operation) => {
+            Kind::Once => {
+                let mut state = self.state();
+                if let State::Transfer(operation) = &mut *state {
                     let outcome = operation.poll(process)?;
                     *state = State::Inactive;
                     return Some(outcome.map(|outcome| self.status(&outcome)));
                 }
-                _ => {}
             }
+            Kind::Persistent(_) | Kind::Generalized(_) => {}
         }
         self.poll_any(process)
     }
