@@ -30,8 +30,6 @@ pub struct Offer {
 const VERSION: u8 = 1;
 /// Most addresses of a contact.
 const OFFERS: usize = 32;
-/// Addresses of a contact in the name of a port.
-const NAMED_OFFERS: usize = 8;
 /// Longest name, in bytes.
 const NAME_BYTES: usize = 120;
 
@@ -65,11 +63,9 @@ impl Contact {
         Ok(Contact { host: cut(host), machine: cut(machine), port, addresses })
     }
 
-    /// With the most promising addresses only, to be written into a name.
-    #[must_use]
-    pub fn shortened(mut self) -> Contact {
-        self.addresses.truncate(NAMED_OFFERS);
-        self
+    /// Leaves out the least promising address, unless it is the only one; whether it was not.
+    pub fn drop_last(&mut self) -> bool {
+        self.addresses.len() > 1 && self.addresses.pop().is_some()
     }
 
     /// As bytes.

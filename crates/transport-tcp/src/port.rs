@@ -10,7 +10,8 @@
 
 use crate::address::{Contact, candidates};
 use crate::keeper;
-use parnass_base::{bytes, socket};
+use base64::engine::{Engine, general_purpose::URL_SAFE_NO_PAD as BASE64};
+use parnass_base::socket;
 use parnass_transport_stream::Selection;
 use parnass_transport_stream::interfaces::machine;
 use parnass_transport_stream::proof::{self, Step, fresh};
@@ -29,7 +30,19 @@ const PROOF: Duration = Duration::from_secs(5);
 const TRY: Duration = Duration::from_secs(5);
 /// No message is longer, in bytes.
 const MESSAGE_MAXIMUM: usize = 256 << 20;
-const KIND: &str = "parnass-port-1";
+const KIND: &str = "parnass-port-2";
+
+/// Bytes of a name: as many as MPICH's MPI_MAX_PORT_NAME has room for, and a host with many addresses leaves out the least promising.
+const NAME_MAXIMUM: usize = 255;
+
+fn name_of(secret: &Secret, mut contact: Contact) -> String {
+    loop {
+        let name = format!("{KIND}:{}:{}", BASE64.encode(secret), BASE64.encode(contact.encode()));
+        if name.len() <= NAME_MAXIMUM || !contact.drop_last() {
+            return name;
+        }
+    }
+}
 
 /// A place where others can call.
 #[derive(Debug)]
@@ -56,9 +69,9 @@ impl Port {
         let refused = |error: io::Error| format!("cannot listen for TCP connections: {error}");
         let (sockets, port) = keeper::listen().map_err(refused)?;
         let interfaces = socket::interface_addresses().map_err(refused)?;
-        let contact = Contact::new(host.to_owned(), machine(), port, &interfaces, selection)?.shortened();
+        let contact = Contact::new(host.to_owned(), machine(), port, &interfaces, selection)?;
         let secret = fresh().map_err(refused)?;
-        let name = format!("{KIND}:{}:{}", bytes::digits(&secret), bytes::digits(&contact.encode()));
+        let name = name_of(&secret, contact);
         Ok(Port { sockets, secret, name })
     }
 
@@ -109,9 +122,11 @@ impl Port {
 pub fn call(name: &str) -> Result<Visit, String> {
     let parts: Vec<&str> = name.split(':').collect();
     let known = match parts[..] {
-        [KIND, secret, contact] => bytes::of_digits(secret)
-            .and_then(|secret| Secret::try_from(secret).ok())
-            .zip(bytes::of_digits(contact).and_then(|contact| Contact::decode(&contact))),
+        [KIND, secret, contact] => {
+            let bytes = |text: &str| BASE64.decode(text).ok();
+            let secret = bytes(secret).and_then(|secret| Secret::try_from(secret).ok());
+            secret.zip(bytes(contact).and_then(|contact| Contact::decode(&contact)))
+        }
         _ => None,
     };
     let Some((secret, contact)) = known else {
@@ -266,7 +281,7 @@ mod tests {
     #[test]
     fn both_sides_have_one_key_and_hear_each_other() {
         let port = open();
-        assert!(port.name().len() < 1024);
+        assert!(port.name().len() <= NAME_MAXIMUM);
         let name = port.name().to_owned();
         let caller = std::thread::spawn(move || {
             let mut visit = call(&name).unwrap();
@@ -283,7 +298,7 @@ mod tests {
     fn who_does_not_know_the_secret_is_not_heard() {
         let port = open();
         let parts: Vec<&str> = port.name().split(':').collect();
-        let forged = format!("{KIND}:{}:{}", "00".repeat(SECRET_BYTES), parts[2]);
+        let forged = format!("{KIND}:{}:{}", BASE64.encode([0; SECRET_BYTES]), parts[2]);
         let name = port.name().to_owned();
         let callers = std::thread::spawn(move || (call(&forged).is_err(), call(&name).is_ok()));
         port.accept().unwrap();
@@ -294,9 +309,27 @@ mod tests {
     fn closed_ports_and_other_words_are_named() {
         let name = open().name().to_owned();
         assert!(call(&name).unwrap_err().contains("nobody is at the port on host here"));
-        for word in ["", "rubbish", "parnass-port-1:xx:yy", "parnass-port-1:00:00", "parnass-port-1:é:é"] {
+        for word in ["", "rubbish", "parnass-port-2:xx:yy", "parnass-port-2:00:00", "parnass-port-2:é:é"] {
             assert!(call(word).unwrap_err().contains("not the name of a port"), "{word}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_port_is_short_on_a_host_of_many_addresses() {
+        let interfaces: Vec<_> = (1..=30)
+            .map(|number| socket::InterfaceAddress {
+                interface: format!("eth{number}"),
+                address: std::net::Ipv6Addr::new(0x2001, 0xdb8, number, 0, 1, 2, 3, 4).into(),
+                prefix: 64,
+            })
+            .collect();
+        let host = "h".repeat(64);
+        let contact =
+            Contact::new(host.clone(), machine(), 40_000, &interfaces, &Selection::default()).unwrap();
+        let name = name_of(&[7; SECRET_BYTES], contact);
+        assert!(name.len() <= NAME_MAXIMUM, "{}", name.len());
+        let read = Contact::decode(&BASE64.decode(name.rsplit(':').next().unwrap()).unwrap()).unwrap();
+        assert_eq!((read.host, read.port), (host, 40_000));
     }
 
     #[test]
