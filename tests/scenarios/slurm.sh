@@ -39,6 +39,7 @@ SlurmctldPidFile=$place/control.pid
 SlurmdPidFile=$place/%n.pid
 SlurmctldLogFile=$place/control.log
 SlurmdLogFile=$place/%n.log
+SlurmdDebug=verbose
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -70,10 +71,25 @@ status=0
 salloc -Q -N2 -n2 "$mpiexec" sh -c '[ $PARNASS_RANK = 1 ] && exit 9; exec sleep 16180' 2>"$err" || status=$?
 [ "$status" -eq 9 ] && grep -q 'rank 1 (sh, process [0-9]* on n2) exited with code 9; ending 1 other rank' "$err"
 
-# srun with PMI starts MPI programs; without, it is told how.
-srun --mpi=pmi2 -N1 -n3 "$PROGRAMS/ring" 10 64 >"$out"
+# srun with PMI starts MPI programs, with either version; without, it is told how.
+for version in 2 1; do
+    PMI_VERSION=$version srun --mpi=pmi2 -N1 -n3 "$PROGRAMS/ring" 10 64 >"$out"
+    grep -q 'ring: ok' "$out"
+    PMI_VERSION=$version srun --mpi=pmi2 -N1 -n1 "$PROGRAMS/hello" | grep -q 'Hello from rank 0 of 1'
+done
+grep -q 'client PMI1 init, version=2.0' "$place/n1.log"
+# Where nothing is said it is version 2; over two nodes too, between which there is TCP.
+rm "$place"/n?.log
+srun --mpi=pmi2 -N2 -n4 "$PROGRAMS/ring" 10 100000 >"$out"
 grep -q 'ring: ok' "$out"
-srun --mpi=pmi2 -N1 -n1 "$PROGRAMS/hello" | grep -q 'Hello from rank 0 of 1'
+for node in n1 n2; do
+    grep -q 'client PMI1 init, version=2.0' "$place/$node.log"
+done
+PMI_VERSION=3 srun --mpi=pmi2 -N1 -n2 "$PROGRAMS/hello" >"$out" 2>&1 && exit 1
+grep -q "PMI_VERSION is '3': set it to 1 or 2" "$out"
+status=0
+srun --mpi=pmi2 -N1 -n2 "$PROGRAMS/die" abort >"$out" 2>&1 || status=$?
+[ "$status" -ne 0 ]
 if srun --mpi=pmix -N1 -n1 true 2>"$err"; then
     srun --mpi=pmix -N1 -n3 "$PROGRAMS/ring" 10 64 >"$out"
     grep -q 'ring: ok' "$out"

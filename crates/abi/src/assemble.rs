@@ -9,7 +9,7 @@ use parnass_mpi::coll::Settings as CollectiveSettings;
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
 use parnass_transport::Transport;
-use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_hybrid::{Duty, Hybrid, waker};
 use parnass_transport_ofi::{Listener as Fabric, provider_of};
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Books, INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
@@ -95,22 +95,23 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         let first = contacts.first().and_then(|place| provider_of(&place.fabric));
         first.is_some() && contacts.iter().all(|place| provider_of(&place.fabric) == first)
     };
+    let duty = Duty::default();
     let (transport, outside): (Arc<dyn Transport>, Outside) = match fabric {
         Some(fabric) if network::is_asked_for(settings) || agreed() => {
             let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.fabric[..]).collect();
             let network = fabric
-                .join(rank, key, &contacts, waker(&near), on_loss(membership), tuning)
+                .join(rank, key, &contacts, waker(&near, &duty), on_loss(membership), tuning)
                 .map_err(|error| format!("libfabric cannot be used: {error}"))?;
-            (Arc::new(Hybrid::new(near.clone(), network, &nodes)), outside(None).without_way())
+            (Arc::new(Hybrid::new(near.clone(), network, &nodes, duty)), outside(None).without_way())
         }
         _ => {
             let contacts: Vec<&[u8]> = contacts.iter().map(|place| &place.tcp[CARD_HEAD_BYTES..]).collect();
             let network = listener
-                .join(rank, key, &contacts, waker(&near), on_loss(membership), tuning)
+                .join(rank, key, &contacts, waker(&near, &duty), on_loss(membership), tuning)
                 .map_err(|error| format!("TCP cannot be used: {error}"))?;
             let network = Arc::new(network);
             let outside = outside(None).with_network(network.clone(), card);
-            (Arc::new(Hybrid::new(near.clone(), network, &nodes)), outside)
+            (Arc::new(Hybrid::new(near.clone(), network, &nodes, duty)), outside)
         }
     };
     Ok(Way { transport, outside, oversubscribed, nodes })

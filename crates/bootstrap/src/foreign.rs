@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 use crate::description::{self, Description, Key, Nodes};
-use crate::pmi::{Client, nodes_of_mapping};
+use crate::pmi::{self, Launcher, Version, nodes_of_mapping};
 use crate::protocol::{self, Address, Message, VERSION, Welcome};
 use crate::wire::{Decoder, Encoder};
 use crate::{Error, Membership, available_processors};
@@ -66,6 +66,27 @@ pub struct Variables {
     pub descriptor: String,
     pub rank: String,
     pub size: String,
+    /// What the launcher calls the job.
+    pub job: String,
+    /// Which version the user wants, if he does.
+    pub version: Option<String>,
+    /// Whether Slurm has started the process, whose server is made for version 2.
+    pub slurm: bool,
+}
+
+impl Variables {
+    /// Which version is asked for first.
+    fn first_version(&self) -> Result<Version, Error> {
+        match self.version.as_deref() {
+            Some("1") => Ok(Version::One),
+            Some("2") => Ok(Version::Two),
+            Some(other) => {
+                Err(Error::new(format!("PMI_VERSION is '{other}': set it to 1 or 2, or unset it")))
+            }
+            None if self.slurm => Ok(Version::Two),
+            None => Ok(Version::One),
+        }
+    }
 }
 
 /// Takes the place that PMI gives. `make_memory` makes the memory for so many ranks of a node.
@@ -95,13 +116,13 @@ pub fn join(
     };
     let socket =
         inherited(descriptor as i32).map_err(trouble("the descriptor in PMI_FD was closed on the way"))?;
-    let mut client = Client::new(socket).map_err(trouble("it cannot be talked to"))?;
+    let mut client = pmi::connect(socket, variables.first_version()?, rank, size, &variables.job)
+        .map_err(trouble("it cannot be talked to"))?;
     let of_rank = match size {
         1 => vec![0], // Some launchers have nothing to say of a single rank.
-        _ => nodes(&mut client, size).map_err(trouble("it does not say which ranks share a host"))?,
+        _ => nodes(&mut *client, size).map_err(trouble("it does not say which ranks share a host"))?,
     };
-    meet(Box::new(client), rank, of_rank, make_memory)
-        .map_err(trouble("its processes cannot find each other"))
+    meet(client, rank, of_rank, make_memory).map_err(trouble("its processes cannot find each other"))
 }
 
 /// Takes the place that PMIx gives, as [`join`].
@@ -117,8 +138,8 @@ pub fn join_pmix(make_memory: impl FnOnce(u32) -> io::Result<OwnedFd>) -> Result
 }
 
 /// The node of each rank, as the launcher says.
-fn nodes(client: &mut Client, size: u32) -> io::Result<Vec<u32>> {
-    let mapping = client.get_text("PMI_process_mapping")?;
+fn nodes(client: &mut dyn Launcher, size: u32) -> io::Result<Vec<u32>> {
+    let mapping = client.mapping()?;
     nodes_of_mapping(&mapping, size).ok_or_else(|| io::Error::other(format!("'{mapping}'")))
 }
 

@@ -17,6 +17,7 @@ mod foreign;
 pub mod fuzzing;
 mod link;
 mod pmi;
+mod pmi2;
 mod pmix;
 mod protocol;
 mod services;
@@ -198,7 +199,14 @@ fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Other {
     if let (Some(descriptor), Some(rank), Some(size)) =
         (variable("PMI_FD"), variable("PMI_RANK"), variable("PMI_SIZE"))
     {
-        return Other::Pmi(foreign::Variables { descriptor, rank, size });
+        return Other::Pmi(foreign::Variables {
+            descriptor,
+            rank,
+            size,
+            job: variable("PMI_JOBID").unwrap_or_default(),
+            version: variable("PMI_VERSION"),
+            slurm: variable("SLURM_STEP_ID").is_some(),
+        });
     }
     if pmix::VARIABLES.iter().all(|name| variable(name).is_some()) {
         return Other::Pmix;

@@ -1,4 +1,4 @@
-//! PMI-1: what the launchers of MPICH (hydra) and of Slurm (`srun --mpi=pmi2`, which speaks it too) say to the
+//! PMI-1: what the launchers of MPICH (hydra) and many others say to the
 //! processes that they start. A line of `NAME=VALUE` words in each direction, on a socket that is inherited; a store
 //! of names and values, and a barrier after which every process sees what all have put.
 
@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 use crate::foreign::Store;
+use crate::pmi2;
 use parnass_base::bytes;
 
 /// Longer answers come from something else.
@@ -17,60 +18,85 @@ const VALUE_BYTES: usize = 1024;
 /// Digits of a value at most: Slurm takes no line of more than 1,024 bytes.
 const DIGITS_MAXIMUM: usize = 720;
 
-/// The connection to a PMI-1 server.
-#[derive(Debug)]
-pub struct Client {
-    socket: File,
-    arrived: Vec<u8>,
-    store: String,
-    value_bytes: usize,
+/// A PMI launcher, of either version.
+pub trait Launcher: Store {
+    /// Which ranks share a host, see [`nodes_of_mapping`].
+    fn mapping(&mut self) -> io::Result<String>;
 }
 
-impl Client {
-    /// Greets the server.
-    ///
-    /// # Errors
-    /// It does not answer as PMI-1 says.
-    pub fn new(socket: OwnedFd) -> io::Result<Client> {
-        let mut client = Client {
-            socket: socket.into(),
-            arrived: Vec::new(),
-            store: String::new(),
-            value_bytes: VALUE_BYTES,
-        };
-        client.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
-        let maxes = client.ask("cmd=get_maxes", "maxes")?;
-        if let Some(bytes) = field(&maxes, "vallen_max").and_then(|text| text.parse::<usize>().ok()) {
-            client.value_bytes = bytes.clamp(64, 1 << 20);
+/// Which version is asked for first; a server that does not have it is asked for the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    One,
+    Two,
+}
+
+/// Greets the server for `rank` of `size`; `job` is what it has called the job in the environment.
+///
+/// # Errors
+/// It does not answer as either version says.
+pub fn connect(
+    socket: OwnedFd,
+    first: Version,
+    rank: u32,
+    size: u32,
+    job: &str,
+) -> io::Result<Box<dyn Launcher>> {
+    let mut line = Line::new(socket);
+    let other = if first == Version::One { Version::Two } else { Version::One };
+    for version in [first, other] {
+        match version {
+            Version::One if agree(&mut line)? => return Ok(Box::new(Client::new(line)?)),
+            Version::Two if pmi2::agree(&mut line)? => {
+                return Ok(Box::new(pmi2::Client::new(line, rank, size, job)?));
+            }
+            Version::One | Version::Two => (),
         }
-        let name = client.ask("cmd=get_my_kvsname", "my_kvsname")?;
-        client.store = field(&name, "kvsname").ok_or_else(|| malformed(&name))?.to_owned();
-        Ok(client)
+    }
+    Err(io::Error::other("it has neither version 1 nor version 2 of PMI"))
+}
+
+/// Asks a server for version 1; whether it agrees.
+fn agree(line: &mut Line) -> io::Result<bool> {
+    let answer = line.ask("cmd=init pmi_version=1 pmi_subversion=1")?;
+    if field(&answer, "cmd") != Some("response_to_init") {
+        return Err(malformed(&answer));
+    }
+    // Some say the version that they have instead of refusing.
+    let other = field(&answer, "pmi_version").is_some_and(|version| version != "1");
+    Ok(field(&answer, "rc").is_none_or(|code| code == "0") && !other)
+}
+
+/// A connection over which lines go.
+#[derive(Debug)]
+pub struct Line {
+    socket: File,
+    arrived: Vec<u8>,
+}
+
+impl Line {
+    pub fn new(socket: OwnedFd) -> Line {
+        Line { socket: socket.into(), arrived: Vec::new() }
     }
 
-    fn put_text(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let line = format!("cmd=put kvsname={} key={name} value={value}", self.store);
-        self.ask(&line, "put_result").map(drop)
-    }
-
-    /// Gets a value as it stands in the store.
-    pub fn get_text(&mut self, name: &str) -> io::Result<String> {
-        let line = format!("cmd=get kvsname={} key={name}", self.store);
-        let answer = self.ask(&line, "get_result")?;
-        Ok(field(&answer, "value").ok_or_else(|| malformed(&answer))?.to_owned())
-    }
-
-    /// Sends a line and gives the answer, which must be of `kind` and say no error.
-    fn ask(&mut self, line: &str, kind: &str) -> io::Result<String> {
+    /// Sends a line and gives the one that comes back.
+    pub fn ask(&mut self, line: &str) -> io::Result<String> {
         self.socket.write_all(format!("{line}\n").as_bytes())?;
-        let answer = self.line()?;
-        if field(&answer, "cmd") != Some(kind) {
-            return Err(malformed(&answer));
-        }
-        match field(&answer, "rc") {
-            None | Some("0") => Ok(answer),
-            Some(_) => Err(io::Error::other(format!("the launcher refused '{line}': '{answer}'"))),
-        }
+        self.line()
+    }
+
+    /// Sends bytes that are no line.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.write_all(bytes)
+    }
+
+    /// The next `length` bytes.
+    pub fn exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let early = self.arrived.len().min(length);
+        let mut bytes: Vec<u8> = self.arrived.drain(..early).collect();
+        bytes.resize(length, 0);
+        self.socket.read_exact(&mut bytes[early..])?;
+        Ok(bytes)
     }
 
     fn line(&mut self) -> io::Result<String> {
@@ -90,6 +116,58 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// The connection to a PMI-1 server.
+#[derive(Debug)]
+pub struct Client {
+    line: Line,
+    store: String,
+    value_bytes: usize,
+}
+
+impl Client {
+    /// Goes on with a server that has agreed to version 1.
+    fn new(line: Line) -> io::Result<Client> {
+        let mut client = Client { line, store: String::new(), value_bytes: VALUE_BYTES };
+        let maxes = client.ask("cmd=get_maxes", "maxes")?;
+        if let Some(bytes) = field(&maxes, "vallen_max").and_then(|text| text.parse::<usize>().ok()) {
+            client.value_bytes = bytes.clamp(64, 1 << 20);
+        }
+        let name = client.ask("cmd=get_my_kvsname", "my_kvsname")?;
+        client.store = field(&name, "kvsname").ok_or_else(|| malformed(&name))?.to_owned();
+        Ok(client)
+    }
+
+    fn put_text(&mut self, name: &str, value: &str) -> io::Result<()> {
+        let line = format!("cmd=put kvsname={} key={name} value={value}", self.store);
+        self.ask(&line, "put_result").map(drop)
+    }
+
+    /// Gets a value as it stands in the store.
+    fn get_text(&mut self, name: &str) -> io::Result<String> {
+        let line = format!("cmd=get kvsname={} key={name}", self.store);
+        let answer = self.ask(&line, "get_result")?;
+        Ok(field(&answer, "value").ok_or_else(|| malformed(&answer))?.to_owned())
+    }
+
+    /// Sends a line and gives the answer, which must be of `kind` and say no error.
+    fn ask(&mut self, line: &str, kind: &str) -> io::Result<String> {
+        let answer = self.line.ask(line)?;
+        if field(&answer, "cmd") != Some(kind) {
+            return Err(malformed(&answer));
+        }
+        match field(&answer, "rc") {
+            None | Some("0") => Ok(answer),
+            Some(_) => Err(io::Error::other(format!("the launcher refused '{line}': '{answer}'"))),
+        }
+    }
+}
+
+impl Launcher for Client {
+    fn mapping(&mut self) -> io::Result<String> {
+        self.get_text("PMI_process_mapping")
     }
 }
 
@@ -131,7 +209,7 @@ impl Store for Client {
             eprintln!("parnass: {message}"); // The launcher takes no text.
         }
         // Nobody answers, and where nobody listens there is nothing more to do.
-        let _ = self.socket.write_all(format!("cmd=abort exitcode={code}\n").as_bytes());
+        let _ = self.line.socket.write_all(format!("cmd=abort exitcode={code}\n").as_bytes());
     }
 
     fn app_number(&mut self) -> i32 {
@@ -141,11 +219,11 @@ impl Store for Client {
 }
 
 /// The value of a word `NAME=VALUE`.
-fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+pub fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn malformed(what: &str) -> io::Error {
+pub fn malformed(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the launcher said '{what}'"))
 }
 
@@ -224,12 +302,42 @@ mod tests {
               cmd=get_result rc=0 value=n1\ncmd=get_result rc=0 msg=success value=0aff\ncmd=get_result rc=-1 msg=no\n",
         )
         .unwrap();
-        let mut client = Client::new(OwnedFd::from(near)).unwrap();
+        let mut client = connect(OwnedFd::from(near), Version::One, 0, 1, "j").unwrap();
         client.put("key", &[7; 40]).unwrap(); // Two pieces, as a value has 64 bytes here.
         assert_eq!(client.get(0, "key").unwrap(), [10, 255]);
         assert!(client.get(0, "other").unwrap_err().to_string().contains("refused"));
         drop(far);
         assert!(client.barrier().is_err());
+    }
+
+    #[test]
+    fn the_version_that_the_server_has_is_spoken() {
+        for (first, refusal) in [
+            (Version::One, "rc=-1 pmi_version=1"),
+            (Version::One, "rc=0 pmi_version=2"),
+            (Version::Two, "rc=-1"),
+        ] {
+            let (near, mut far) = UnixStream::pair().unwrap();
+            let server = std::thread::spawn(move || {
+                let mut lines = Vec::new();
+                let mut hear = |far: &mut UnixStream| {
+                    let mut bytes = [0; 200];
+                    let count = far.read(&mut bytes).unwrap();
+                    lines.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
+                };
+                hear(&mut far);
+                far.write_all(format!("cmd=response_to_init {refusal}\n").as_bytes()).unwrap();
+                hear(&mut far);
+                far.write_all(b"cmd=response_to_init rc=-1\n").unwrap();
+                lines
+            });
+            let refused = connect(near.into(), first, 0, 1, "j").unwrap_err().to_string();
+            assert!(refused.contains("neither version"), "{refused}");
+            let asked = server.join().unwrap();
+            let versions =
+                if first == Version::One { ["version=1", "version=2"] } else { ["version=2", "version=1"] };
+            assert!(asked.iter().zip(versions).all(|(line, version)| line.contains(version)), "{asked:?}");
+        }
     }
 
     proptest! {
@@ -246,7 +354,7 @@ mod tests {
             let (near, mut far) = UnixStream::pair().unwrap();
             far.write_all(&bytes).unwrap();
             drop(far);
-            prop_assert!(Client::new(OwnedFd::from(near)).is_err());
+            prop_assert!(connect(OwnedFd::from(near), Version::One, 0, 1, "j").is_err());
         }
     }
 }

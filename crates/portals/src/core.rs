@@ -26,7 +26,7 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer, watch};
-use parnass_transport::{Bulk, MemoryError, Transport, Waiting};
+use parnass_transport::{Bulk, MemoryError, Prospect, Transport, Waiting};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -67,6 +67,8 @@ pub struct Core {
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
     pub stopping: AtomicBool,
+    /// Whether there is a network.
+    pub networked: AtomicBool,
     pub pipes: Pipes,
     pub boards: Boards,
     /// What moves described memory.
@@ -138,6 +140,7 @@ impl Core {
             outstanding_count: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            networked: AtomicBool::new(false),
             pipes: Pipes::default(),
             boards: Boards::default(),
             descriptions: OnceLock::new(),
@@ -193,6 +196,9 @@ impl Core {
         if found == 0 {
             let result = self.post(nic, pattern.source, entry);
             nic.lock().release();
+            if pattern.source == ANY || self.is_far(pattern.source) {
+                self.attend_soon(Prospect::Posted);
+            }
             return result;
         }
         Ok(self.receive_unexpected(nic, found, entry))
@@ -207,6 +213,7 @@ impl Core {
         self.finish(&mut outcome);
         if matches!(result, Appended::Posted(_)) && !self.is_attended() {
             self.transport.ring_helper(self.me);
+            self.attend_soon(Prospect::Moving);
         }
         result
     }
@@ -362,6 +369,7 @@ impl Core {
         let result = result.expect("a message that a search took and nobody has received yet");
         if matches!(result, Appended::Posted(_)) && !self.is_attended() {
             self.transport.ring_helper(self.me);
+            self.attend_soon(Prospect::Moving);
         }
         result
     }

@@ -7,8 +7,9 @@ use crate::memory::{Descriptions, Memory};
 use crate::segment::Segment;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
+use parnass_base::atomics::Ordering;
 use parnass_counters::{Counters, Observer};
-use parnass_transport::{MemoryError, Transport};
+use parnass_transport::{MemoryError, Prospect, Transport};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -218,7 +219,20 @@ impl Interface {
         tuning: Tuning,
         observer: Arc<Observer>,
     ) -> Result<Interface, PortalError> {
-        Ok(Interface { core: Arc::new(Core::new(transport, tuning, observer)), helper: Helper::default() })
+        let core = Arc::new(Core::new(transport, tuning, observer));
+        Interface::have_attended(&core, &*core.transport);
+        Ok(Interface { core, helper: Helper::default() })
+    }
+
+    /// Has what a network brings to a process that computes taken in.
+    fn have_attended(core: &Arc<Core>, transport: &dyn Transport) {
+        if transport.network().is_some() {
+            // The attendant is called by another thread.
+            transport.several_threads();
+            core.networked.store(true, Ordering::Relaxed);
+            let own = core.clone();
+            transport.attend(Some(Box::new(move || own.attend())));
+        }
     }
 
     /// What this process counts.
@@ -264,7 +278,10 @@ impl Interface {
     /// From now on `wider` is the way to all peers: it leads to all that this process reaches already, and may have a network for
     /// those that [`Interface::admit`] adds. Once; a second one is ignored.
     pub fn widen(&self, wider: Box<dyn Transport>) {
+        // What the first way brings is brought by the wider one from now on.
+        self.core.transport.attend(None);
         self.core.transport.widen(wider);
+        Interface::have_attended(&self.core, &*self.core.transport);
         // Those who sleep on the old way are to sleep on the new one.
         self.core.transport.ring_always();
         self.core.transport.ring_helper(self.core.me);
@@ -318,6 +335,9 @@ impl Interface {
         let outcome = self.core.put(put)?;
         if outcome == PutOutcome::Pending {
             self.helper.start(&self.core);
+            if self.core.is_far(put.target.0) {
+                self.core.attend_soon(Prospect::Moving);
+            }
         }
         Ok(outcome)
     }
@@ -541,6 +561,7 @@ impl Interface {
 
 impl Drop for Interface {
     fn drop(&mut self) {
+        self.core.transport.attend(None);
         self.helper.stop(&self.core);
     }
 }

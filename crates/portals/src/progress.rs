@@ -9,7 +9,7 @@ use crate::transfer;
 use parnass_base::atomics::Ordering;
 use parnass_counters as counters;
 use parnass_counters::watch;
-use parnass_transport::Waiting;
+use parnass_transport::{Prospect, Waiting};
 use std::time::{Duration, Instant};
 
 /// Polls between two looks at the NICs of peers that this process waits for.
@@ -319,6 +319,14 @@ impl Core {
         self.transport.shown(self.me) != Waiting::Not
     }
 
+    /// Something is under way for which the caller does not wait at once.
+    #[inline(always)]
+    pub fn attend_soon(&self, prospect: Prospect) {
+        if self.networked.load(Ordering::Relaxed) && !self.is_attended() {
+            self.transport.attend_soon(prospect);
+        }
+    }
+
     /// Whether the owner has stopped waiting while something moves.
     pub fn is_left_with_work(&self) -> bool {
         !self.is_attended() && self.is_moving()
@@ -371,6 +379,18 @@ impl Core {
             self.transport.ring(self.me);
         }
         happened
+    }
+
+    /// Takes in what the network has brought, as long as no thread of this process waits and so takes it itself. Whether there was anything.
+    pub fn attend(&self) -> bool {
+        let mut useful = false;
+        while !self.is_attended() && self.transport.look_afar() && self.work_unattended() {
+            useful = true;
+        }
+        if useful {
+            self.counters.count_any(counters::HELPER_WORKS, 1);
+        }
+        useful
     }
 
     pub fn queue_copy(&self, nic: &Nic, event: &Event, flags: u32) {

@@ -5,15 +5,19 @@
 //! in shared memory and whoever waits drives them. What the network brings is taken by its target alone.
 //!
 //! Polling a network costs a call of the kernel, so it is done less often while a rank of this node is awaited. A
-//! sleeper sleeps on the bell of the near transport; the network's waker rings it.
+//! sleeper sleeps on the bell of the near transport; the network's waker rings it. While no thread of the process waits, the
+//! waker has what has come taken in at once, by the [`Attendant`]: so messages are received while the program computes.
 #![forbid(unsafe_code)]
 
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{UserAddress, Window};
-use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
+use parnass_transport::{
+    Attendant, Bulk, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Waiting, Waker,
+};
+use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The place of a rank on another node.
@@ -40,26 +44,52 @@ pub struct Hybrid<T, N> {
     pending: AtomicBool,
     /// Whether the last message came from another node.
     far_lately: AtomicBool,
+    duty: Duty,
 }
 
-/// What wakes a process for arrivals of its network: rings its bell, and its helper thread's if it computes.
-pub fn waker<T: Transport + 'static>(near: &Arc<T>) -> Box<dyn Fn() + Send> {
-    let near = near.clone();
+/// The attendant of a process, once there is one.
+#[derive(Clone, Default)]
+pub struct Duty(Arc<Mutex<Option<Attendant>>>);
+
+impl fmt::Debug for Duty {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the attendant of a network")
+    }
+}
+
+impl Duty {
+    /// Has the attendant take in what has come. Whether there was anything.
+    fn call(&self) -> bool {
+        let attendant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        attendant.as_ref().is_some_and(|attendant| attendant())
+    }
+
+    fn give(&self, attendant: Option<Attendant>) {
+        let before =
+            std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), attendant);
+        // What it holds may be the last of something: not under the lock.
+        drop(before);
+    }
+}
+
+/// What wakes a process for arrivals of its network: rings the bell of one that waits, and calls the attendant of one that computes.
+pub fn waker<T: Transport + 'static>(near: &Arc<T>, duty: &Duty) -> Waker {
+    let (near, duty) = (near.clone(), duty.clone());
     Box::new(move || {
         let me = near.me();
+        let taken = near.shown(me) == Waiting::Not && duty.call();
+        // Also of a process that computes a thread may sleep.
         near.ring(me);
-        if near.shown(me) == Waiting::Not {
-            near.ring_helper(me);
-        }
+        taken
     })
 }
 
 impl<T: Transport, N: Network> Hybrid<T, N> {
-    /// Puts the two together; `nodes` says for each rank on which node it is.
+    /// Puts the two together; `nodes` says for each rank on which node it is, and `duty` is that of the network's [`waker`].
     ///
     /// # Panics
     /// If the near transport is not that of this process's node.
-    pub fn new(near: Arc<T>, network: N, nodes: &[u32]) -> Hybrid<T, N> {
+    pub fn new(near: Arc<T>, network: N, nodes: &[u32], duty: Duty) -> Hybrid<T, N> {
         let me = network.me();
         let mut places = vec![FAR; nodes.len()];
         let own = nodes[me as usize];
@@ -81,6 +111,7 @@ impl<T: Transport, N: Network> Hybrid<T, N> {
             polls: AtomicU32::new(0),
             pending: AtomicBool::new(false),
             far_lately: AtomicBool::new(false),
+            duty,
         }
     }
 
@@ -405,7 +436,19 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
     }
 
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
-        self.network.arm();
-        self.near.sleep_helper(limit, &mut || changed() || self.look());
+        self.near.sleep_helper(limit, changed);
+    }
+
+    fn attend(&self, attendant: Option<Attendant>) {
+        self.duty.give(attendant);
+    }
+
+    fn look_afar(&self) -> bool {
+        self.look()
+    }
+
+    #[inline]
+    fn attend_soon(&self, prospect: Prospect) {
+        self.network.arm_lightly(prospect);
     }
 }

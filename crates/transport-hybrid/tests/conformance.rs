@@ -2,7 +2,7 @@
 
 use parnass_transport::Transport;
 use parnass_transport::conformance::{Job, check};
-use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_hybrid::{Duty, Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
 use std::sync::Arc;
@@ -25,8 +25,9 @@ fn make(nodes: &[u32]) -> Job {
             let near = Arc::new(SharedMemory::attach(memory, place).unwrap());
             let lost = Box::new(|loss| panic!("{loss}"));
             let tuning = TcpTuning::default();
-            let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near), lost, tuning).unwrap();
-            Arc::new(Hybrid::new(near, tcp, nodes)) as Arc<dyn Transport>
+            let duty = Duty::default();
+            let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near, &duty), lost, tuning).unwrap();
+            Arc::new(Hybrid::new(near, tcp, nodes, duty)) as Arc<dyn Transport>
         })
         .collect()
 }

@@ -540,6 +540,12 @@ impl Engine {
         })
     }
 
+    /// Whether all peers have that have said goodbye, or to whom this side has. Who has said it first sends a last packet behind it, and waits
+    /// for the answer.
+    pub fn have_parted(&self) -> bool {
+        self.peers.iter().all(|(number, peer)| !peer.over || self.has_parted(*number))
+    }
+
     // ---- handshakes
 
     fn post_letter(&mut self, to: u32, kind: Kind, token: u64, bytes: &[u8]) {

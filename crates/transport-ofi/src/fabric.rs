@@ -130,6 +130,8 @@ impl Fabric {
 impl Carrier for Fabric {
     type Pipe = Channel;
 
+    const SETTLES: bool = true;
+
     fn connect(&self, peer: u32) {
         self.engine().connect(peer);
         // The keeper minds the time.
@@ -193,6 +195,18 @@ impl Carrier for Fabric {
         let looks = if settled { 0 } else { self.looks.load(Ordering::Relaxed) + 1 };
         self.looks.store(looks % LOOKS, Ordering::Relaxed);
         settled || looks == LOOKS
+    }
+
+    fn part(&self, deadline: Instant) {
+        loop {
+            let mut engine = self.engine();
+            engine.progress();
+            if engine.have_parted() || Instant::now() > deadline {
+                return;
+            }
+            drop(engine);
+            std::thread::sleep(Duration::from_micros(20));
+        }
     }
 
     fn ring(&self) {

@@ -3,6 +3,7 @@
 
 use crate::fabric::{ARRIVALS, BELL, Fabric};
 use parnass_base::atomics::Ordering;
+use parnass_transport::Waker;
 use parnass_transport_stream::{Carrier, INTERFACE_VARIABLE, Loss, Stage, Streams, Watch, lock};
 use rustix::event::epoll;
 use std::io;
@@ -21,11 +22,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub fn new(
-        streams: Arc<Streams<Fabric>>,
-        waker: Box<dyn Fn() + Send>,
-        on_loss: Box<dyn Fn(Loss) + Send>,
-    ) -> Keeper {
+    pub fn new(streams: Arc<Streams<Fabric>>, waker: Waker, on_loss: Box<dyn Fn(Loss) + Send>) -> Keeper {
         Keeper { streams, watch: Watch::new(waker, on_loss) }
     }
 
@@ -72,7 +69,7 @@ impl Keeper {
         };
         // Providers over connections do not tell of those who want one.
         let tick = (!whole).then(|| Instant::now() + TICK);
-        let blind = !fabric.tells && self.streams.armed.load(Ordering::Relaxed);
+        let blind = !fabric.tells && self.streams.watched.load(Ordering::Relaxed);
         // While the process parts from its peers, nothing is armed any more.
         let closing = self.streams.closing.load(Ordering::Relaxed);
         let pace = (waiting || blind || closing).then(|| Instant::now() + PACE);
@@ -87,7 +84,9 @@ impl Keeper {
             incoming.has_ready()
         };
         if found {
-            self.watch.arrivals(&self.streams);
+            if self.watch.arrivals(&self.streams) {
+                self.settle();
+            }
         } else if told {
             // A send has completed, or a handshake went on: nobody need be woken.
             self.streams.carrier.arm();
@@ -98,11 +97,13 @@ impl Keeper {
     /// After arming: what is there already, and will not be told of, is looked at now.
     fn settle(&mut self) {
         while !self.streams.carrier.is_settled() {
-            let mut incoming = lock(&self.streams.incoming);
-            self.streams.look(&mut incoming);
-            if incoming.has_ready() {
-                drop(incoming);
-                return self.watch.arrivals(&self.streams);
+            let found = {
+                let mut incoming = lock(&self.streams.incoming);
+                self.streams.look(&mut incoming);
+                incoming.has_ready()
+            };
+            if found && !self.watch.arrivals(&self.streams) {
+                return;
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::keeper::Keeper;
 use crate::library::Library;
 use crate::provider::{choose, describe, is_hardware};
 use parnass_base::socket::interface_addresses;
+use parnass_transport::Waker;
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::{Loss, Refusals, Selection, StreamNetwork, Streams, Tuning};
 use std::io;
@@ -118,7 +119,7 @@ impl Listener {
         me: u32,
         key: &[u8; 32],
         contacts: &[impl AsRef<[u8]>],
-        waker: Box<dyn Fn() + Send>,
+        waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Ofi> {

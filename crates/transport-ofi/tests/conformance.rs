@@ -23,7 +23,7 @@ fn maker(provider: &'static str, encrypt: bool) -> Option<impl Fn(u32) -> Networ
                 let lost = Box::new(|loss| panic!("{loss}"));
                 let tuning = Tuning { encrypt };
                 let network =
-                    listener.join(rank, &[7; 32], &contacts, Box::new(|| ()), lost, tuning).unwrap();
+                    listener.join(rank, &[7; 32], &contacts, Box::new(|| false), lost, tuning).unwrap();
                 Arc::new(network) as Arc<dyn parnass_transport::Network>
             })
             .collect()
@@ -60,10 +60,11 @@ fn sleepers_are_connected_to_and_woken() {
     let (wake, woken) = std::sync::mpsc::channel();
     let lost = || Box::new(|loss| panic!("{loss}"));
     let tuning = Tuning { encrypt: false };
-    let awake = first.join(0, &[7; 32], &contacts, Box::new(|| ()), lost(), tuning).unwrap();
+    let awake = first.join(0, &[7; 32], &contacts, Box::new(|| false), lost(), tuning).unwrap();
     let waker = Box::new(move || {
         // Nobody listens any more: the test is over.
         let _ = wake.send(());
+        false
     });
     let asleep = second.join(1, &[7; 32], &contacts, waker, lost(), tuning).unwrap();
     for number in 0..3 {

@@ -12,6 +12,7 @@ use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::lane::Message;
 use parnass_base::socket::Part;
+use parnass_transport::Prospect;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -160,6 +161,16 @@ pub struct Streams<C: Carrier> {
     pub attentive: AtomicBool,
     /// Whether somebody else has armed the carrier since the keeper last looked.
     pub armed: AtomicBool,
+    /// Whether the carrier is armed: the keeper will be told of the next arrival.
+    pub watched: AtomicBool,
+    /// The [`Prospect`] for which it was armed last, as a number, or 0.
+    pub prospect: AtomicU32,
+    /// The prospects for which what the keeper was told of last had been taken by others before it, a bit each.
+    pub needless: AtomicU32,
+    /// Whether the keeper is to arm the carrier.
+    pub wanted: AtomicBool,
+    /// Whether a look has sent something that had to wait for room.
+    pub moved: AtomicBool,
     pub closing: AtomicBool,
     pub stopping: AtomicBool,
     /// Bytes of payloads that a peer may be made to hold.
@@ -195,6 +206,11 @@ impl<C: Carrier> Streams<C> {
             gathered_count: AtomicU32::new(0),
             attentive: AtomicBool::new(false),
             armed: AtomicBool::new(true),
+            watched: AtomicBool::new(true),
+            prospect: AtomicU32::new(0),
+            needless: AtomicU32::new(0),
+            wanted: AtomicBool::new(false),
+            moved: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             refusals,
@@ -272,7 +288,38 @@ impl<C: Carrier> Streams<C> {
             return;
         }
         self.armed.store(true, Ordering::Relaxed);
+        self.watch(0);
+    }
+
+    /// Has the keeper told of the next arrival, though nobody sleeps for it; `prospect` is a [`Prospect`] as a number, or 0.
+    pub fn watch(&self, prospect: u32) {
+        self.prospect.store(prospect, Ordering::Relaxed);
+        self.watched.store(true, Ordering::Relaxed);
         self.carrier.arm();
+    }
+
+    /// See [`parnass_transport::Network::arm_lightly`].
+    #[inline]
+    pub fn watch_lightly(&self, prospect: Prospect) {
+        let prospect = prospect as u32;
+        if !self.watched.load(Ordering::Relaxed) && self.needless.load(Ordering::Relaxed) & prospect == 0 {
+            self.watch_again(prospect);
+        }
+    }
+
+    #[cold]
+    fn watch_again(&self, prospect: u32) {
+        if self.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        if C::SETTLES {
+            self.prospect.store(prospect, Ordering::Relaxed);
+            self.watched.store(true, Ordering::Relaxed);
+            self.wanted.store(true, Ordering::Release);
+            self.carrier.ring();
+        } else {
+            self.watch(prospect);
+        }
     }
 
     pub fn tell(&self, message: Message) {
@@ -524,6 +571,7 @@ impl<C: Carrier> Streams<C> {
                 let link = self.link(incoming.peer(number));
                 let mut out = lock(&link.out);
                 self.write(link, &mut out);
+                self.moved.store(true, Ordering::Relaxed);
             }
             Sight::Up(peer, pipe, keys) => {
                 if let Err(error) = self.establish_in(incoming, peer, pipe, keys) {
@@ -553,6 +601,7 @@ impl<C: Carrier> Streams<C> {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
+        self.carrier.part(deadline);
     }
 
     /// Says goodbye on one link, once; whether there is nothing more to be done for it.

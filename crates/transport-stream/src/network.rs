@@ -7,7 +7,7 @@ use crate::pipe::{Carrier, Pipe};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::lane::Message;
-use parnass_transport::{Bulk, Network};
+use parnass_transport::{Bulk, Network, Prospect};
 use std::io;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
@@ -177,6 +177,11 @@ impl<C: Carrier> Network for StreamNetwork<C> {
 
     fn arm(&self) {
         self.streams.arm();
+    }
+
+    #[inline]
+    fn arm_lightly(&self, prospect: Prospect) {
+        self.streams.watch_lightly(prospect);
     }
 
     fn close(&self) {

@@ -46,6 +46,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// A connection.
     type Pipe: Pipe;
 
+    /// Whether who arms must look until [`Carrier::is_settled`]: then the keeper does it for those who do not look.
+    const SETTLES: bool = false;
+
     /// Asks for a connection to `peer`. When there is one, [`crate::Streams::establish`] or [`Sight::Up`] says so.
     fn connect(&self, peer: u32);
 
@@ -78,6 +81,11 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// Whether a look after [`Carrier::arm`] has left nothing behind.
     fn is_settled(&self) -> bool {
         true
+    }
+
+    /// All connections are over; returns when the peers know that too, those that have said goodbye first among them, or at `deadline`.
+    fn part(&self, deadline: std::time::Instant) {
+        let _ = deadline;
     }
 
     /// Processes of other worlds are known now that were not before: strangers that wait may be of them.

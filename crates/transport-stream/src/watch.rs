@@ -1,9 +1,10 @@
 //! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
 //! gathered and left, and tell of losses.
 
-use crate::link::{Loss, Streams};
+use crate::link::{Loss, Streams, lock};
 use crate::pipe::Carrier;
 use parnass_base::atomics::Ordering;
+use parnass_transport::Waker;
 use std::time::{Duration, Instant};
 
 /// So long after a loss it is told: the launcher knows best why a process is gone, and is let speak first.
@@ -17,7 +18,7 @@ const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 
 /// Part of a keeper.
 pub struct Watch {
-    waker: Box<dyn Fn() + Send>,
+    waker: Waker,
     on_loss: Box<dyn Fn(Loss) + Send>,
     losses: Vec<(Instant, Loss)>,
     rearm: Option<Instant>,
@@ -27,22 +28,36 @@ pub struct Watch {
 
 impl Watch {
     /// `waker` is called for arrivals, `on_loss` when a peer is lost.
-    pub fn new(waker: Box<dyn Fn() + Send>, on_loss: Box<dyn Fn(Loss) + Send>) -> Watch {
+    pub fn new(waker: Waker, on_loss: Box<dyn Fn(Loss) + Send>) -> Watch {
         Watch { waker, on_loss, losses: Vec::new(), rearm: None, rearm_after: REARM.0, idle_looks: 0 }
     }
 
-    /// Connections have something.
-    pub fn arrivals<C: Carrier>(&mut self, streams: &Streams<C>) {
+    /// Connections have something. Whether the carrier is armed again.
+    ///
+    /// What has come for a process that computes was taken in here, and so will be what comes next. Where the threads of the
+    /// process take it themselves, this thread costs them time: then it looks less and less often.
+    pub fn arrivals<C: Carrier>(&mut self, streams: &Streams<C>) -> bool {
         if streams.closing.load(Ordering::Relaxed) {
-            return;
+            return false;
         }
-        if streams.armed.swap(false, Ordering::Relaxed) {
+        streams.watched.store(false, Ordering::Relaxed);
+        let asked = streams.armed.swap(false, Ordering::Relaxed);
+        streams.moved.store(false, Ordering::Relaxed);
+        if (self.waker)() || streams.moved.load(Ordering::Relaxed) {
+            self.rearm = None;
+            self.rearm_after = REARM.0;
+            streams.needless.store(0, Ordering::Relaxed);
+            streams.watch(0);
+            return true;
+        }
+        if asked {
             self.rearm_after = REARM.0;
         } else {
             self.rearm_after = (self.rearm_after * 2).min(REARM.1);
+            streams.needless.fetch_or(streams.prospect.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.rearm = Some(Instant::now() + self.rearm_after);
-        (self.waker)();
+        false
     }
 
     /// Notes a loss, to be told soon.
@@ -66,12 +81,17 @@ impl Watch {
 
     /// Does what is due. Whether it has armed the carrier.
     pub fn look_after_time<C: Carrier>(&mut self, streams: &Streams<C>, now: Instant) -> bool {
-        let arms = self.rearm.is_some_and(|when| when <= now);
+        let due = self.rearm.is_some_and(|when| when <= now);
+        // Acquire pairs with the release in `watch_again`.
+        let wanted = streams.wanted.swap(false, Ordering::Acquire);
+        let arms = (wanted || due) && !streams.closing.load(Ordering::Relaxed);
         if arms {
             self.rearm = None;
-            let asked = streams.armed.load(Ordering::Relaxed);
-            streams.arm();
-            streams.armed.store(asked, Ordering::Relaxed);
+            streams.watch(if wanted { streams.prospect.load(Ordering::Relaxed) } else { 0 });
+            // Read, and then left by a thread that computes now: no event tells of that.
+            if lock(&streams.incoming).has_ready() {
+                self.arrivals(streams);
+            }
         }
         let mut told = Vec::new();
         self.losses.retain(|(when, loss)| {
@@ -101,7 +121,7 @@ impl Watch {
         }
         if streams.has_told() && !streams.closing.load(Ordering::Relaxed) {
             // This thread has sent the last of what was lent, perhaps, and nobody else knows.
-            (self.waker)();
+            let _ = (self.waker)();
         }
     }
 }

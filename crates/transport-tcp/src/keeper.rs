@@ -6,6 +6,7 @@
 use crate::address::candidates;
 use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets};
 use parnass_base::atomics::Ordering;
+use parnass_transport::Waker;
 use parnass_transport_stream::handshake::{Callee, Caller, Move};
 use parnass_transport_stream::proof::fresh;
 use parnass_transport_stream::wire::Verdict;
@@ -102,7 +103,7 @@ impl Keeper {
     pub fn new(
         streams: Arc<Streams<Sockets>>,
         listeners: Vec<OwnedFd>,
-        waker: Box<dyn Fn() + Send>,
+        waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
     ) -> io::Result<Keeper> {
         for (number, listener) in (0..).zip(&listeners) {
@@ -136,7 +137,7 @@ impl Keeper {
             };
             for event in found.iter() {
                 match event.data.u64() {
-                    SOCKETS => self.watch.arrivals(&self.streams),
+                    SOCKETS => drop(self.watch.arrivals(&self.streams)),
                     BELL => {
                         let mut count = [0; 8];
                         let _ = rustix::io::read(&self.streams.carrier.bell, &mut count);

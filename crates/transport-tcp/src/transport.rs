@@ -4,6 +4,7 @@ use crate::address::Contact;
 use crate::keeper::{self, Keeper};
 use crate::sockets::Sockets;
 use parnass_base::socket::{self, InterfaceAddress};
+use parnass_transport::Waker;
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::interfaces::machine;
 use parnass_transport_stream::{Books, Loss, Pair, Refusals, Selection, StreamNetwork, Streams, Tuning};
@@ -63,7 +64,7 @@ impl Listener {
         me: u32,
         key: &[u8; 32],
         contacts: &[impl AsRef<[u8]>],
-        waker: Box<dyn Fn() + Send>,
+        waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Tcp> {
@@ -85,7 +86,7 @@ impl Listener {
         me: u32,
         size: u32,
         key: &[u8; 32],
-        waker: Box<dyn Fn() + Send>,
+        waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Tcp> {
@@ -97,7 +98,7 @@ impl Listener {
         me: u32,
         key: &[u8; 32],
         contacts: Vec<Option<Contact>>,
-        waker: Box<dyn Fn() + Send>,
+        waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Tcp> {

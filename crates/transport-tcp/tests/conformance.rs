@@ -13,7 +13,7 @@ fn make(size: u32, selection: &str, encrypt: bool) -> NetworkJob {
         .map(|(rank, listener)| {
             let lost = Box::new(|loss| panic!("{loss}"));
             let tuning = Tuning { encrypt };
-            let tcp = listener.join(rank, &[7; 32], &contacts, Box::new(|| ()), lost, tuning).unwrap();
+            let tcp = listener.join(rank, &[7; 32], &contacts, Box::new(|| false), lost, tuning).unwrap();
             Arc::new(tcp) as Arc<dyn parnass_transport::Network>
         })
         .collect()

@@ -27,7 +27,7 @@ fn pair(keys: [u8; 2]) -> Pair {
             losses.push(told);
             let lost = Box::new(move |loss| drop(tell.send(loss)));
             let key = [keys[rank as usize]; 32];
-            listener.join(rank, &key, &contacts, Box::new(|| ()), lost, Tuning::default()).unwrap()
+            listener.join(rank, &key, &contacts, Box::new(|| false), lost, Tuning::default()).unwrap()
         })
         .collect();
     Pair { ranks: ranks.try_into().unwrap(), port, losses: losses.try_into().unwrap() }
@@ -222,7 +222,7 @@ fn pair_with_intruder(meddle: Meddle) -> (Pair, Receiver<Vec<u8>>) {
             let lost = Box::new(move |loss| drop(tell.send(loss)));
             let contacts = if rank == 0 { &deceived } else { &contacts };
             let tuning = Tuning { encrypt: true };
-            listener.join(rank, &[7; 32], contacts, Box::new(|| ()), lost, tuning).unwrap()
+            listener.join(rank, &[7; 32], contacts, Box::new(|| false), lost, tuning).unwrap()
         })
         .collect();
     (Pair { ranks: ranks.try_into().unwrap(), port, losses: losses.try_into().unwrap() }, seen)

@@ -4,7 +4,10 @@
 pub mod conformance;
 mod network;
 
-pub use network::{BULK_WORD, CROSSING_KINDS, KIND_SHIFT, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS};
+pub use network::{
+    Attendant, BULK_WORD, CROSSING_KINDS, KIND_SHIFT, LENGTH_WORD, Network, PAYLOAD_WORDS, PROCESS_BITS,
+    Prospect, Waker,
+};
 
 use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
@@ -221,6 +224,23 @@ pub trait Transport: Send + Sync {
 
     /// For the helper thread: sleeps until it is rung, or `limit` has passed, unless `changed` says that there is something.
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool);
+
+    /// Where there is a network: who takes in what it brings while no thread of this process waits. `None` takes that back, and
+    /// when it returns nobody is called any more.
+    fn attend(&self, attendant: Option<Attendant>) {
+        let _ = attendant;
+    }
+
+    /// Whether the network has brought something, after a look at every peer of it.
+    fn look_afar(&self) -> bool {
+        false
+    }
+
+    /// Something is to come from the network for which this process will not wait at once: the attendant is to be called for the next
+    /// arrival. Cheap when that has been asked for before, and nothing where it was of no use lately.
+    fn attend_soon(&self, prospect: Prospect) {
+        let _ = prospect;
+    }
 }
 
 /// What has become of a message.

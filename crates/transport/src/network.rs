@@ -18,6 +18,21 @@ pub const BULK_WORD: usize = 5;
 /// The word of a message with a payload that says how many bytes it has.
 pub const LENGTH_WORD: usize = 6;
 
+/// Told of arrivals, by a thread of the network's own. Whether they were taken in, so that it wants to be told of the next one too:
+/// the threads of the process look themselves when they can.
+pub type Waker = Box<dyn Fn() -> bool + Send>;
+/// Takes in what a network has brought to a process of which no thread waits. Whether there was anything.
+pub type Attendant = Box<dyn Fn() -> bool + Send>;
+
+/// What a process that goes on computing expects from a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// Perhaps a message: a receive for one is posted.
+    Posted = 1,
+    /// Certainly the next part of something that has begun.
+    Moving = 2,
+}
+
 /// Moves messages, with payloads that follow them, between processes that share no memory. Nothing blocks.
 ///
 /// A network vouches for the sender: `tag` of a message that is taken ends in the number of the process that sent it,
@@ -64,6 +79,10 @@ pub trait Network: Send + Sync {
 
     /// From now on the next arrival, or one that is there, calls the waker that this network was made with, once.
     fn arm(&self);
+
+    /// As [`Network::arm`], for a process that does not sleep: nothing is done where the waker will be called anyway, or where it was
+    /// of no use when it was called last with this prospect.
+    fn arm_lightly(&self, prospect: Prospect);
 
     /// Says goodbye to every peer: this process will send nothing more, and its end is no loss. Returns when what
     /// was posted is on its way.
@@ -118,6 +137,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm(&self) {
         N::arm(self);
+    }
+
+    fn arm_lightly(&self, prospect: Prospect) {
+        N::arm_lightly(self, prospect);
     }
 
     fn close(&self) {

@@ -379,15 +379,19 @@ fn exchange(
         }
     }
     if wanted("foreign-launcher") {
-        for (source, arguments, said) in
-            [("foreign", &[][..], "library: Parnass"), ("ring", &["10", "64"], "ring: ok")]
-        {
-            let mut command = Command::new(foreign.join("bin/mpiexec"));
-            let library = places.prefix.join("lib");
-            command.env("PATH", path_with(&foreign.join("bin"))).env("LD_LIBRARY_PATH", library);
-            command.args(["-n", "3"]).arg(places.programs.join(source)).args(arguments);
-            let outcome = runner::run(command, b"", Duration::from_secs(60), &places.scratch)?;
-            simple(tally, &format!("foreign-launcher/{source}"), &outcome, said);
+        // MPICH's hydra speaks both versions of PMI.
+        for version in ["1", "2"] {
+            for (source, arguments, said) in
+                [("foreign", &[][..], "library: Parnass"), ("ring", &["10", "64"], "ring: ok")]
+            {
+                let mut command = Command::new(foreign.join("bin/mpiexec"));
+                let library = places.prefix.join("lib");
+                command.env("PATH", path_with(&foreign.join("bin"))).env("LD_LIBRARY_PATH", library);
+                command.env("PMI_VERSION", version);
+                command.args(["-n", "3"]).arg(places.programs.join(source)).args(arguments);
+                let outcome = runner::run(command, b"", Duration::from_secs(60), &places.scratch)?;
+                simple(tally, &format!("foreign-launcher/{source}-pmi{version}"), &outcome, said);
+            }
         }
     }
     Ok(())

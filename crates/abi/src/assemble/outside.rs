@@ -5,7 +5,7 @@ use parnass_bootstrap::{Errand, Launch, Membership, SPAWN_VARIABLE, Services, St
 use parnass_mpi::Info;
 use parnass_mpi::process::{CardBytes, Connector, Conversation, NAME_BYTES, Program, WORLD_BYTES};
 use parnass_portals::Interface;
-use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_hybrid::{Duty, Hybrid, waker};
 use parnass_transport_shm::SharedMemory;
 use parnass_transport_tcp::{
     Acquaintance, Listener, Pair, Port, Talk, Tcp, Tuning, Visit, admit, call, pair_key, world_name,
@@ -162,17 +162,18 @@ impl Connector for Outside {
             }
         };
         let (me, size) = (self.membership.rank, self.membership.size);
+        let duty = Duty::default();
         let tcp = listener.to_others(
             me,
             size,
             self.membership.key(),
-            waker(&self.near),
+            waker(&self.near, &duty),
             on_loss(&self.membership),
             self.tuning,
         );
         let tcp = Arc::new(tcp.map_err(|error| format!("TCP cannot be used: {error}"))?);
         (0..network.expected).for_each(|_| tcp.expect(true));
-        nic.widen(Box::new(Hybrid::new(self.near.clone(), tcp.clone(), &vec![0; size as usize])));
+        nic.widen(Box::new(Hybrid::new(self.near.clone(), tcp.clone(), &vec![0; size as usize], duty)));
         network.tcp = Some(tcp);
         network.card = card.clone();
         Ok(card)

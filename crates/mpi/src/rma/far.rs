@@ -2,7 +2,7 @@
 //! target, the *service* of the window, takes the requests, so that they are carried out while the program computes.
 //!
 //! A request is a header of eight words, and a payload if it has one: a table of runs (offset and length, where the target's data is not
-//! one run), then the data. Requests of one origin to one target are carried out in order. What returns data, and a lock, is answered;
+//! one run), then the data. A short payload follows the header in its message; a longer one is a message of its own. Requests of one origin to one target are carried out in order. What returns data, and a lock, is answered;
 //! what does not is made certain by a flush, which is answered when all before it is done.
 
 use super::accumulate::{Combination, update_spot};
@@ -32,6 +32,8 @@ const FIRST_OWN: u32 = 16;
 const SERIALS: u32 = 1 << 24;
 const WORDS: usize = 8;
 const HEADER_BYTES: usize = WORDS * size_of::<u64>();
+/// The longest payload in the message of its header, in bytes.
+const TOGETHER: usize = 4 << 10;
 const RUN_BYTES: usize = 2 * size_of::<u64>();
 
 /// What is asked for.
@@ -185,13 +187,17 @@ impl Window {
         let far = self.far(rank)?;
         request.serial = far.serial.fetch_add(1, Ordering::Relaxed) % SERIALS;
         request.payload = payload.length;
-        let header = Scratch::new(HEADER_BYTES);
+        let together = if payload.length as usize <= TOGETHER { payload.length as usize } else { 0 };
+        let header = Scratch::new(HEADER_BYTES + together);
         for (index, word) in request.to_words().into_iter().enumerate() {
             header.address().offset(8 * index as i64).write_word(word);
         }
+        if together > 0 {
+            header.address().offset(HEADER_BYTES as i64).copy_apart(payload.address, together);
+        }
         let plane = Plane::PointToPoint;
         let first = process.start_send_bytes(&self.communicator, plane, rank, REQUEST, bytes_of(&header))?;
-        if payload.length > 0 {
+        if payload.length > together as u64 {
             let tag = request.payload_tag();
             let second = process.start_send_bytes(&self.communicator, plane, rank, tag, payload)?;
             finish(process, second)?;
@@ -421,11 +427,11 @@ struct Waiter {
 
 impl Service {
     fn run(&self, process: &Process) -> Result<()> {
-        let header = Scratch::new(HEADER_BYTES);
+        let header = Scratch::new(HEADER_BYTES + TOGETHER);
         let mut waiters: Vec<Waiter> = Vec::new();
         let bytes = process.datatypes().byte();
         loop {
-            let buffer = Buffer::new(header.address(), HEADER_BYTES as u64, bytes);
+            let buffer = Buffer::new(header.address(), header.len() as u64, bytes);
             let plane = Plane::PointToPoint;
             let mut operation =
                 process.start_recv(&self.communicator, plane, MPI_ANY_SOURCE, REQUEST as i32, buffer)?;
@@ -440,7 +446,10 @@ impl Service {
             let words = std::array::from_fn(|index| header.address().offset(8 * index as i64).read_word());
             match Request::from_words(words) {
                 Some(Request { kind: Kind::Stop, .. }) | None => return Ok(()),
-                Some(request) => self.serve(process, rank, request, &mut waiters)?,
+                Some(request) => {
+                    let behind = header.address().offset(HEADER_BYTES as i64);
+                    self.serve(process, rank, request, behind, &mut waiters)?;
+                }
             }
         }
     }
@@ -472,14 +481,24 @@ impl Service {
         finish(process, process.start_send_bytes(&self.communicator, Plane::PointToPoint, rank, tag, data)?)
     }
 
-    fn serve(&self, process: &Process, rank: i32, request: Request, waiters: &mut Vec<Waiter>) -> Result<()> {
+    /// Carries out a request; `behind` is where a short payload has come.
+    fn serve(
+        &self,
+        process: &Process,
+        rank: i32,
+        request: Request,
+        behind: UserAddress,
+        waiters: &mut Vec<Waiter>,
+    ) -> Result<()> {
         process.counters().count_any(WINDOW_REQUESTS, 1);
-        let payload = Scratch::new(request.payload as usize);
-        if request.payload > 0 {
+        let apart = request.payload > TOGETHER as u64;
+        let kept = Scratch::new(if apart { request.payload as usize } else { 0 });
+        let payload = if apart { kept.address() } else { behind };
+        if apart {
             let (plane, tag) = (Plane::PointToPoint, request.payload_tag());
             finish(
                 process,
-                process.start_receive_bytes(&self.communicator, plane, rank, tag, bytes_of(&payload))?,
+                process.start_receive_bytes(&self.communicator, plane, rank, tag, bytes_of(&kept))?,
             )?;
         }
         let access = match request.kind {
@@ -494,21 +513,21 @@ impl Service {
                 self.answer(process, rank, &request, UserBytes::EMPTY)?;
             }
             Kind::Put | Kind::Get | Kind::Update | Kind::Swap => {
-                self.transfer(process, rank, request, &payload)?;
+                self.transfer(process, rank, request, payload)?;
             }
             Kind::Stop => {}
         }
         Ok(())
     }
 
-    fn transfer(&self, process: &Process, rank: i32, request: Request, payload: &Scratch) -> Result<()> {
+    fn transfer(&self, process: &Process, rank: i32, request: Request, payload: UserAddress) -> Result<()> {
         let table = request.runs as usize * RUN_BYTES;
-        let data = payload.address().offset(table as i64);
+        let data = payload.offset(table as i64);
         let derived;
         let (datatype, count) = if request.runs == 0 {
             (process.datatypes().byte(), request.length)
         } else {
-            let word = |index: usize| payload.address().offset(8 * index as i64).read_word() as i64;
+            let word = |index: usize| payload.offset(8 * index as i64).read_word() as i64;
             let runs = request.runs as usize;
             let lengths: Vec<i64> = (0..runs).map(|run| word(2 * run + 1)).collect();
             let places: Vec<i64> = (0..runs).map(|run| word(2 * run)).collect();

@@ -7,7 +7,7 @@ use parnass_mpi::datatype::{Buffer, Datatype};
 use parnass_mpi::process::NoLauncher;
 use parnass_mpi::{Process, Settings, ThreadLevel, Tuning};
 use parnass_portals::Interface;
-use parnass_transport_hybrid::{Hybrid, waker};
+use parnass_transport_hybrid::{Duty, Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
 use std::any::Any;
@@ -38,8 +38,9 @@ pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + 
         let listener = listeners[rank as usize].lock().unwrap().take().unwrap();
         let lost = Box::new(move |loss| end(rank, &format!("{loss}")));
         let tuning = TcpTuning::default();
-        let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near), lost, tuning).unwrap();
-        Interface::new(Box::new(Hybrid::new(near, tcp, &nodes))).unwrap()
+        let duty = Duty::default();
+        let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near, &duty), lost, tuning).unwrap();
+        Interface::new(Box::new(Hybrid::new(near, tcp, &nodes, duty))).unwrap()
     });
 }
 

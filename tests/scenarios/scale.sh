@@ -1,0 +1,15 @@
+# 256 ranks on 8 simulated hosts: allreduces, barriers and a ring; what memory and how many connections a rank needs, which are bounded by
+# logarithms of the number of hosts, not by the number of ranks. docs/scaling.md has the model.
+. "$(dirname "$0")/hosts.inc.sh"
+hosts 8
+out="$TMPDIR/out"
+# Ranks per host, and the connections that no rank may exceed: both sides of the exchanges among the 8 speakers of the hosts (3 rounds), the two
+# neighbours in the ring, those in the ring of the long allreduce, and parent and children in the tree of the reductions.
+most=16
+for each in ${SCALE:-2 8 32}; do
+    names=$(for n in $(seq 8); do printf 'h%s:%s,' "$n" "$each"; done)
+    there "$PREFIX/bin/mpiexec" --host "${names%,}" "$PROGRAMS/scale" "$most" "$(date +%s.%N)" >"$out"
+    cat "$out"
+    grep -q 'scale: ok' "$out"
+done
+rm -f "$out"
