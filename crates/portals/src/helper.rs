@@ -64,6 +64,7 @@ impl Helper {
 
 fn run(core: &Core) {
     parnass_base::process::block_signals();
+    parnass_base::process::be_prompt();
     let stopping = || core.stopping.load(Ordering::Acquire);
     let mut idle = core.tuning.helper_looks();
     while !stopping() {

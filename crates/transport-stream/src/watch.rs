@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// Looks that find nothing before the keeper sleeps again.
 const IDLE_LOOKS: u32 = 10;
 /// After arrivals that nobody was asleep for, it is watched again after so long, and at most after so long.
-const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
+const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 
 /// Part of a keeper.
 pub struct Watch {
@@ -87,6 +87,10 @@ impl Watch {
         let arms = (wanted || due) && !streams.closing.load(Ordering::Relaxed);
         if arms {
             self.rearm = None;
+            if due {
+                // The program may do something else by now.
+                streams.needless.store(0, Ordering::Relaxed);
+            }
             streams.watch(if wanted { streams.prospect.load(Ordering::Relaxed) } else { 0 });
             // Read, and then left by a thread that computes now: no event tells of that.
             if lock(&streams.incoming).has_ready() {

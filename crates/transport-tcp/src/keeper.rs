@@ -124,6 +124,7 @@ impl Keeper {
     /// Its life.
     pub fn run(mut self) {
         parnass_base::process::block_signals();
+        parnass_base::process::be_prompt();
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
             [const { std::mem::MaybeUninit::uninit() }; 64];
         while !self.streams.stopping.load(Ordering::Acquire) {

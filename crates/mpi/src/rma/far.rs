@@ -153,6 +153,7 @@ impl Far {
             .stack_size(256 << 10)
             .spawn(move || {
                 parnass_base::process::block_signals();
+                parnass_base::process::be_prompt();
                 parnass_counters::be_silent();
                 // An error ends the service: the connection to a peer is lost, and the job with it.
                 let _ = window.run(&own);
