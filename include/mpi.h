@@ -1988,4 +1988,6 @@ int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 }
 #endif
 
+#include "mpi_c2f.h"
+
 #endif

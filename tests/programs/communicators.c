@@ -80,8 +80,13 @@ int main(int argc, char **argv)
         MPI_Comm_create_group(world, evens, 17, &part);
         ring_on(part, 4);
         MPI_Comm_free(&part);
-    } else
+    } else {
         CHECK(part == MPI_COMM_NULL, "outside the group");
+        /* Not a member: nothing comes of it, and nobody is waited for. */
+        part = MPI_COMM_WORLD;
+        MPI_Comm_create_group(world, evens, 18, &part);
+        CHECK(part == MPI_COMM_NULL, "outside the group that its members alone make");
+    }
     MPI_Group_free(&evens);
     MPI_Group_free(&everybody);
 

@@ -59,6 +59,12 @@ static void grids(void)
     CHECK_EQUAL(map, check_rank == 0 ? 0 : MPI_UNDEFINED);
     if (other != MPI_COMM_NULL)
         MPI_Comm_free(&other);
+    /* In a grid without places there is none for anybody. */
+    int nowhere[2] = {2, 0}, not_periodic[2] = {0, 0};
+    MPI_Cart_map(MPI_COMM_WORLD, 2, nowhere, not_periodic, &map);
+    CHECK_EQUAL(map, MPI_UNDEFINED);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, nowhere, not_periodic, 1, &other);
+    CHECK(other == MPI_COMM_NULL, "a grid without processes");
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(grid, MPI_ERRORS_RETURN);

@@ -127,12 +127,12 @@ fn the_library_has_the_name_that_the_abi_fixes() {
 fn the_header_pleases_c_and_cplusplus() {
     let directory = scratch("header");
     for (compiler, language, standards) in
-        [("cc", "c", ["c99", "c11", "gnu17"]), ("c++", "c++", ["c++11", "c++17", "c++20"])]
+        [("cc", "c", ["gnu90", "c99", "c11"]), ("c++", "c++", ["c++11", "c++17", "c++20"])]
     {
         let source = directory.join(format!("include.{language}"));
         std::fs::write(
             &source,
-            "#include <mpi.h>\n#include <mpi_c2f.h>\n#include <mpi.h>\nMPI_Comm comm = MPI_COMM_NULL;\nint (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm) = MPI_Send;\n",
+            "#include <mpi_c2f.h>\n#include <mpi.h>\n#include <mpi_c2f.h>\nMPI_Comm comm = MPI_COMM_NULL;\nint (*send)(const void *, int, MPI_Datatype, int, int, MPI_Comm) = MPI_Send;\n",
         )
         .unwrap();
         for standard in standards {

@@ -80,7 +80,8 @@ pub fn c(spec: &Spec) -> String {
             text.push_str(&prototype(procedure, prefix));
         }
     }
-    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    // What programs of before MPI 5.0 use is no part of the ABI, and comes without symbols: functions of the program itself.
+    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#include \"mpi_c2f.h\"\n\n#endif\n");
     text
 }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use super::mpich_abi;
+use super::packages;
 use super::runner::{self, Outcome};
 use super::table::Places;
 use super::tally::{Tally, Verdict, excerpt};
@@ -79,6 +80,7 @@ pub fn names(root: &Path) -> anyhow::Result<Vec<String>> {
             .map(str::to_owned),
     );
     names.extend(mpich_abi::names(root)?);
+    names.extend(packages::names(root)?);
     Ok(names)
 }
 
@@ -144,6 +146,9 @@ pub fn run(
                 tally.add("clients", "foreign", Duration::ZERO, Verdict::Failed(format!("{error:#}")))
             }
         }
+    }
+    if modules.is_none() {
+        packages::run(places, wanted, tally)?;
     }
     Ok(())
 }
@@ -397,7 +402,7 @@ fn exchange(
     Ok(())
 }
 
-fn path_with(folder: &Path) -> std::ffi::OsString {
+pub fn path_with(folder: &Path) -> std::ffi::OsString {
     let mut path = folder.as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());

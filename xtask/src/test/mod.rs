@@ -8,6 +8,7 @@ use anyhow::bail;
 mod cargo;
 mod clients;
 mod mpich_abi;
+mod packages;
 mod runner;
 mod table;
 mod tally;

@@ -1,6 +1,6 @@
 //! The multi-process tests by table: `tests/programs.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Row {
     pub name: String,
     /// What the test is there to show.
     pub shows: String,
-    /// A source in `tests/programs/`, by its stem.
+    /// A source in `tests/programs/` or `tests/standard/`, by its stem.
     #[serde(default)]
     pub program: Option<String>,
     /// Or a script in `tests/scenarios/`, which starts its jobs itself.
@@ -108,7 +108,7 @@ pub fn read(root: &Path) -> anyhow::Result<Vec<Row>> {
     let path = root.join("tests/programs.toml");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let file: File = toml::from_str(&text).context("tests/programs.toml")?;
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for row in &file.test {
         if !seen.insert(&row.name) {
             bail!("tests/programs.toml: two rows are named {}", row.name);
@@ -138,14 +138,20 @@ pub fn instances(row: &Row) -> Vec<(String, Option<u32>)> {
     row.ranks.iter().map(|&ranks| (format!("{}/{ranks}", row.name), Some(ranks))).collect()
 }
 
-/// Compiles every program and profiling library of `tests/programs/` with the installed wrapper compilers.
+/// Where the sources are.
+const FOLDERS: [&str; 2] = ["tests/programs", "tests/standard"];
+
+/// Compiles every program and profiling library with the installed wrapper compilers.
 pub fn compile(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
     std::fs::create_dir_all(&places.programs)?;
-    let folder = places.root.join("tests/programs");
-    let mut sources: Vec<PathBuf> = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path()).collect();
+    let mut sources: Vec<PathBuf> = Vec::new();
+    for folder in FOLDERS {
+        sources.extend(std::fs::read_dir(places.root.join(folder))?.flatten().map(|entry| entry.path()));
+    }
     // Shared libraries first: programs are linked with them.
     let stem_of = |source: &Path| source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     sources.sort_by_key(|source| (!stem_of(source).ends_with("_tool"), source.clone()));
+    let mut in_c = Vec::new();
     for source in sources {
         let stem = stem_of(&source);
         let warnings = ["-Wall", "-Wextra", "-Werror"].as_slice();
@@ -182,8 +188,41 @@ pub fn compile(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
             Verdict::Failed(format!("{compiler} exited with {}\n{}", outcome.code(), outcome.stderr))
         };
         tally.add("compile", &stem, outcome.elapsed, verdict);
+        if matches!(compiler, "mpicc" | "mpicxx") {
+            in_c.push(stem);
+        }
     }
+    let uncalled = uncalled(places, &in_c)?;
+    let verdict = if uncalled.is_empty() {
+        Verdict::Passed
+    } else {
+        Verdict::Failed(format!("no program in C calls {}", uncalled.join(", ")))
+    };
+    tally.add("compile", "every procedure is called by a program in C", Duration::ZERO, verdict);
     Ok(())
+}
+
+/// The procedures that none of these compiled programs and libraries refers to, by either name.
+fn uncalled(places: &Places, stems: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut called = BTreeSet::new();
+    for stem in stems {
+        let file = if stem.ends_with("_tool") { format!("{stem}.so") } else { stem.clone() };
+        let listed = Command::new("nm")
+            .args(["-D", "--undefined-only", "-P"])
+            .arg(places.programs.join(file))
+            .output()?;
+        for line in String::from_utf8_lossy(&listed.stdout).lines() {
+            let name = line.split([' ', '@']).next().unwrap_or_default();
+            called.insert(
+                name.strip_prefix("PMPI_").map_or_else(|| name.to_owned(), |rest| format!("MPI_{rest}")),
+            );
+        }
+    }
+    let table = std::fs::read_to_string(places.root.join("spec/procedures.jsonl"))?;
+    let names =
+        table.lines().map(serde_json::from_str::<serde_json::Value>).collect::<Result<Vec<_>, _>>()?;
+    let names = names.iter().filter_map(|row| row["name"].as_str());
+    Ok(names.filter(|name| !called.contains(*name)).map(str::to_owned).collect())
 }
 
 /// The extensions of Fortran programs.
@@ -352,13 +391,41 @@ mod tests {
         for row in read(&root()).unwrap() {
             assert!(!row.shows.is_empty(), "{} does not say what it shows", row.name);
             if let Some(program) = &row.program {
-                let stem = root().join("tests/programs").join(program);
                 let languages = ["c", "cc", "f", "f90", "F90"];
-                assert!(languages.iter().any(|one| stem.with_extension(one).exists()), "{program}");
+                let is_in = |folder| {
+                    let stem = root().join(folder).join(program);
+                    languages.iter().any(|language| stem.with_extension(language).exists())
+                };
+                assert!(FOLDERS.into_iter().any(is_in), "{program}");
             }
             if let Some(scenario) = &row.scenario {
                 assert!(root().join("tests/scenarios").join(scenario).exists(), "{scenario}");
             }
+        }
+    }
+
+    #[test]
+    fn the_table_of_chapters_names_programs_that_exist_and_all_that_are_there() {
+        let folder = root().join("tests/standard");
+        let text = std::fs::read_to_string(folder.join("README.md")).unwrap();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        let named: BTreeSet<&str> = rows.iter().flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+        for name in &named {
+            let stands_in = |folder: &str| root().join(folder).join(format!("{name}.c")).exists();
+            // `crates/abi` is no program.
+            assert!(name.contains('/') || FOLDERS.into_iter().any(stands_in), "{name}");
+        }
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let file = entry.path();
+            let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(file.extension().is_none_or(|it| it != "c") || named.contains(stem.as_str()), "{stem}");
+        }
+        let rows_of_table = read(&root()).unwrap();
+        for name in named.iter().filter(|name| name.starts_with("chapter_")) {
+            assert!(
+                rows_of_table.iter().any(|row| row.program.as_deref() == Some(name)),
+                "{name} is not run"
+            );
         }
     }
 

@@ -246,7 +246,8 @@ impl Communicator {
         self.create_among(process, group, tag).map(Some)
     }
 
-    /// MPI_Comm_create_group: only the members of `group` call it, with a tag of their own.
+    /// MPI_Comm_create_group: the members of `group` make the communicator, with a tag of their own, and need nobody else.
+    /// Who calls it without being a member gets none at once.
     pub fn create_group(
         self: &Arc<Self>,
         process: &Arc<Process>,
@@ -256,10 +257,9 @@ impl Communicator {
         self.check_intra()?;
         let tag = check_user_tag(tag)?;
         group.check_subset_of(&self.group, &format!("the group of {}", self.describe()))?;
-        if group.is_empty() {
+        if !group.contains(process.me()) {
             return Ok(None);
         }
-        self.check_member(group, process.me())?;
         self.create_among(process, group, FIRST_USER_TAG_ON_COLLECTIVE_PLANE | tag).map(Some)
     }
 
@@ -272,6 +272,9 @@ impl Communicator {
         errhandler: crate::Errhandler,
     ) -> Result<Option<Arc<Communicator>>> {
         let world = process.world();
+        if !group.is_empty() {
+            world.check_member(group, process.me())?;
+        }
         let made = world.create_group(process, group, (hash(name_tag) >> 1) as i32)?;
         if let Some(made) = &made {
             made.set_info(hints);

@@ -29,16 +29,14 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// A grid with these extents, each at least 1; along a periodic dimension the last is next to the first.
+    /// A grid with these extents; along a periodic dimension the last is next to the first. With an extent of 0 there is
+    /// no place in it for anybody.
     pub fn new(extents: Vec<i32>, periodic: Vec<bool>) -> Result<Cartesian> {
         assert_eq!(extents.len(), periodic.len());
-        if let Some(index) = extents.iter().position(|&extent| extent <= 0) {
+        if let Some(index) = extents.iter().position(|&extent| extent < 0) {
             return Err(Error::new(
                 MPI_ERR_DIMS,
-                format!(
-                    "dims[{index}] is {}; every dimension of a grid has at least 1 process",
-                    extents[index]
-                ),
+                format!("dims[{index}] is {}; a dimension of a grid has 0 or more processes", extents[index]),
             ));
         }
         Ok(Cartesian { extents, periodic })
@@ -46,6 +44,9 @@ impl Cartesian {
 
     /// How many processes it has, and an error if that is more than `available`.
     fn processes_among(&self, available: i32) -> Result<i32> {
+        if self.extents.contains(&0) {
+            return Ok(0);
+        }
         let processes = self.extents.iter().try_fold(1_i64, |product, &extent| {
             Some(product * i64::from(extent)).filter(|&product| product <= i64::from(available))
         });
@@ -476,7 +477,11 @@ mod tests {
         assert_eq!(grid.rank(&[0, 0, 4]).unwrap_err().class(), MPI_ERR_ARG);
         assert_eq!(grid.processes_among(24), Ok(24));
         assert_eq!(grid.processes_among(23).unwrap_err().class(), MPI_ERR_DIMS);
-        assert_eq!(Cartesian::new(vec![2, 0], vec![true, true]).unwrap_err().class(), MPI_ERR_DIMS);
+        assert_eq!(Cartesian::new(vec![2, -1], vec![true, true]).unwrap_err().class(), MPI_ERR_DIMS);
+        assert_eq!(
+            Cartesian::new(vec![i32::MAX, i32::MAX, i32::MAX, 0], vec![true; 4]).unwrap().processes_among(4),
+            Ok(0)
+        );
         assert_eq!(Cartesian::new(vec![], vec![]).unwrap().coordinates(0), [0; 0]);
     }
 
