@@ -6,6 +6,7 @@ use parnass_bootstrap::Membership;
 use parnass_collectives::Overrides;
 use parnass_counters::Counters;
 use parnass_mpi::coll::Settings as CollectiveSettings;
+use parnass_mpi::recovery::{Appeal, News, Recovery};
 use parnass_mpi::{Process, Settings, ThreadLevel};
 use parnass_portals::Interface;
 use parnass_transport::Transport;
@@ -117,11 +118,16 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
     Ok(Way { transport, outside, oversubscribed, nodes })
 }
 
-/// Ends the job when a peer is lost.
+/// Ends the job when a peer is lost; where the job goes on, it does so without that peer.
 fn on_loss(membership: &Arc<Membership>) -> Box<dyn Fn(Loss) + Send> {
     let job = membership.clone();
     Box::new(move |loss: Loss| {
         let text = format!("rank {}: {loss}", job.rank);
+        if job.survives {
+            let appeal = Appeal::Unreachable { rank: loss.rank, reason: loss.text };
+            let _ = job.launcher().appeal(&appeal);
+            return;
+        }
         if job.launcher().is_connected() {
             job.launcher().abort(LOST, &text);
         } else {
@@ -196,6 +202,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
         collectives: CollectiveSettings { overrides, oversubscribed, nodes },
         launcher: Box::new(Launcher(membership.clone())),
         connector: Some(Arc::new(outside)),
+        recovery: recovery(&membership),
     };
     let process = Process::new(interface, settings);
     if !membership.parents.is_empty() {
@@ -240,6 +247,30 @@ pub fn overrides(settings: &Tunables) -> Result<Overrides, String> {
         let row = &tunables::TABLE[tunables::COLLECTIVE];
         format!("{} ({}) is '{text}': {reason}", row.name, row.variable)
     })
+}
+
+/// The way to the launcher for what concerns the death of processes; none where it does not do that.
+fn recovery(membership: &Arc<Membership>) -> Option<Arc<dyn Recovery>> {
+    membership.launcher().has_news().then(|| Arc::new(Launcher(membership.clone())) as Arc<dyn Recovery>)
+}
+
+impl Recovery for Launcher {
+    fn survives(&self) -> bool {
+        self.0.survives
+    }
+
+    fn appeal(&self, appeal: &Appeal) -> Result<(), String> {
+        self.0.launcher().appeal(appeal).map_err(|error| error.to_string())
+    }
+
+    fn hear(&self) -> Option<News> {
+        let news = self.0.launcher().hear()?;
+        if matches!(&news, News::Failed(dead) if dead.contains(&self.0.rank)) {
+            // The others go on without this process, which they cannot reach.
+            errors::exit_now(LOST);
+        }
+        Some(news)
+    }
 }
 
 /// The launcher as the process sees it.

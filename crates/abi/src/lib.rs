@@ -13,6 +13,7 @@ pub mod extensions;
 pub mod generated;
 pub mod handles;
 pub mod objects;
+pub mod recovery;
 pub mod removed;
 pub mod state;
 pub mod tool;

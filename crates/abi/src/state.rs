@@ -123,7 +123,7 @@ pub fn enter(
 }
 
 /// Takes a user away; after the last one the process is finalized with `end`.
-pub fn leave(end: impl FnOnce(&Process) -> Result<()>) -> Result<()> {
+pub fn leave(end: impl FnOnce(&Arc<Process>) -> Result<()>) -> Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     users.count = users.count.checked_sub(1).ok_or_else(|| Error::new(MPI_ERR_OTHER, "MPI is not in use"))?;
     if users.count > 0 {

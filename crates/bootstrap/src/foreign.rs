@@ -241,6 +241,7 @@ fn meet(
         // Each process reads its own environment.
         tunables: None,
         parents: Vec::new(),
+        survives: false,
         key,
         launcher: crate::LauncherLink::foreign(foreign),
     })
@@ -266,7 +267,8 @@ fn admit(
                 matches!(message, Message::Join { version: VERSION, secret, .. } if secret == address.secret)
             });
         if asked {
-            let welcome = Welcome { app_number, local_cpus: available_processors(), bound: false };
+            let welcome =
+                Welcome { app_number, local_cpus: available_processors(), bound: false, survives: false };
             let files = [memory.as_fd(), file.as_fd()];
             protocol::send(socket.as_fd(), &Message::Welcome(welcome), &files)?;
             members.push(socket);

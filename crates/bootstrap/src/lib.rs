@@ -20,6 +20,7 @@ mod pmi;
 mod pmi2;
 mod pmix;
 mod protocol;
+pub mod recovery;
 mod services;
 mod spawn;
 pub mod wire;
@@ -74,6 +75,8 @@ pub struct Membership {
     pub tunables: Option<Vec<String>>,
     /// What the processes that have started this world tell it; empty where it was started by a user.
     pub parents: Vec<u8>,
+    /// Whether the job goes on when a rank dies.
+    pub survives: bool,
     key: Key,
     launcher: LauncherLink,
 }
@@ -121,6 +124,7 @@ impl Membership {
             bound: false,
             tunables: None,
             parents: Vec::new(),
+            survives: false,
             key: Key::random(),
             launcher: LauncherLink::none(),
         }
@@ -170,6 +174,7 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
         bound: welcome.bound,
         tunables: Some(description.tunables),
         parents: description.parents,
+        survives: welcome.survives,
         key: description.key,
         launcher: link,
     })

@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use crate::description::{self, Description};
 use crate::foreign::Foreign;
 use crate::protocol::{self, Address, Message, PART_BYTES_MAXIMUM, Welcome};
+use crate::recovery::{Appeal, News};
 use crate::{Error, JOB_VARIABLE, Launch, UNSET};
 
 /// The connection of a rank to its launcher; every call does nothing in a world of one.
@@ -28,6 +29,8 @@ enum Kind {
         socket: OwnedFd,
         /// Held by the thread that exchanges.
         exchanging: Mutex<()>,
+        /// What the launcher tells without being asked; none where the launcher is another rank.
+        news: Option<OwnedFd>,
     },
     Foreign(Foreign),
 }
@@ -72,8 +75,10 @@ impl LauncherLink {
             Ok((socket, answer, files))
         };
         let (socket, answer, files) = ask().map_err(gone)?;
-        match (answer, <[OwnedFd; 3]>::try_from(files)) {
-            (Message::Welcome(welcome), Ok([memory, description, watch])) => {
+        let mut files = files.into_iter();
+        match (answer, files.next(), files.next(), files.next()) {
+            (Message::Welcome(welcome), Some(memory), Some(description), Some(watch)) => {
+                let news = files.next();
                 let description = Description::from_file(description)
                     .ok()
                     .filter(|description| rank < description.nodes.size())
@@ -81,11 +86,12 @@ impl LauncherLink {
                         Error::new("the launcher describes the job in a way that is not understood")
                     })?;
                 die_with(watch.as_fd()).map_err(gone)?;
-                let link = LauncherLink(Kind::Own { _watch: watch, socket, exchanging: Mutex::default() });
+                let link =
+                    LauncherLink(Kind::Own { _watch: watch, socket, exchanging: Mutex::default(), news });
                 Ok((link, Given { welcome, memory, description }))
             }
-            (Message::Refused(reason), _) => Err(Error::new(reason)),
-            (other, _) => Err(Error::new(format!("the launcher answered {other:?} to a request to join"))),
+            (Message::Refused(reason), ..) => Err(Error::new(reason)),
+            (other, ..) => Err(Error::new(format!("the launcher answered {other:?} to a request to join"))),
         }
     }
 
@@ -150,6 +156,34 @@ impl LauncherLink {
             return foreign.finalized();
         }
         self.tell(&Message::Finalized);
+    }
+
+    /// Whether the launcher takes [`LauncherLink::appeal`] and tells news.
+    pub fn has_news(&self) -> bool {
+        matches!(&self.0, Kind::Own { news: Some(_), .. })
+    }
+
+    /// Has the launcher tell ranks something. What comes of it is heard with [`LauncherLink::hear`].
+    ///
+    /// # Errors
+    /// It does not fit into a message.
+    pub fn appeal(&self, appeal: &Appeal) -> io::Result<()> {
+        let bytes = appeal.encode();
+        if bytes.len() > PART_BYTES_MAXIMUM {
+            let text = "the members of the communicator are too scattered over the job";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        self.tell(&Message::Appeal(bytes));
+        Ok(())
+    }
+
+    /// Waits for news. `None`: none will come any more.
+    pub fn hear(&self) -> Option<News> {
+        let Kind::Own { news: Some(news), .. } = &self.0 else { return None };
+        match protocol::receive(news.as_fd()) {
+            Ok((Message::News(bytes), _)) => News::decode(&bytes),
+            _ => None,
+        }
     }
 
     fn tell(&self, message: &Message) {

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! rank:      join VERSION SECRET RANK
-//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND          with three descriptors: the memory of the ranks of this
-//!                                                         node, the description of the job, and a socket to
-//!                                                         watch; or
+//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND SURVIVE  with four descriptors: the memory of the ranks of this
+//!                                                         node, the description of the job, a socket to
+//!                                                         watch, and one for news; or
 //!            refused REASON
 //! rank:      exchange BYTES                               its part of an exchange among all ranks
 //! launcher:  exchanged                                    with the descriptor of a file of all parts
@@ -13,6 +13,8 @@
 //!            abort CODE MESSAGE                           MPI_Abort
 //!            spawn                                        with the descriptor of a file: the mpiexec to start for it
 //! launcher:  running PROCESS                              or refused REASON
+//! rank:      appeal BYTES                                 see recovery.rs
+//! launcher:  news BYTES                                   on the socket for news; see recovery.rs
 //! ```
 //!
 //! The mpiexec that starts a world for a running process calls that process:
@@ -47,7 +49,7 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// The most that a rank may give to an exchange.
 pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.
@@ -55,8 +57,10 @@ const TEXT_BYTES_MAXIMUM: usize = 4096;
 /// No message is longer.
 const MESSAGE_BYTES_MAXIMUM: usize = PART_BYTES_MAXIMUM + 32;
 /// No message brings more.
-const DESCRIPTORS_MAXIMUM: usize = 3;
+const DESCRIPTORS_MAXIMUM: usize = 4;
 const EXCHANGE: &[u8] = b"exchange ";
+const APPEAL: &[u8] = b"appeal ";
+const NEWS: &[u8] = b"news ";
 
 /// What only the processes of one job know, by their environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +119,8 @@ pub struct Welcome {
     pub local_cpus: usize,
     /// Whether each rank has processors of its own.
     pub bound: bool,
+    /// Whether the job goes on when a rank dies.
+    pub survives: bool,
 }
 
 /// One message.
@@ -148,17 +154,23 @@ pub enum Message {
     Lookup(String),
     /// This one.
     Port(String),
+    /// A revocation or a part of an agreement, see [`crate::recovery::Appeal`].
+    Appeal(Vec<u8>),
+    /// See [`crate::recovery::News`].
+    News(Vec<u8>),
 }
 
 impl Message {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let text = match self {
             Message::Join { version, secret, rank } => format!("join {version} {:032x} {rank}", secret.0),
-            Message::Welcome(Welcome { app_number, local_cpus, bound }) => {
-                format!("welcome {app_number} {local_cpus} {}", u8::from(*bound))
+            Message::Welcome(Welcome { app_number, local_cpus, bound, survives }) => {
+                format!("welcome {app_number} {local_cpus} {} {}", u8::from(*bound), u8::from(*survives))
             }
             Message::Refused(reason) => format!("refused {reason}"),
             Message::Exchange(bytes) => return [EXCHANGE, bytes].concat(),
+            Message::Appeal(bytes) => return [APPEAL, bytes].concat(),
+            Message::News(bytes) => return [NEWS, bytes].concat(),
             Message::Exchanged => "exchanged".to_owned(),
             Message::Finalized => "finalized".to_owned(),
             Message::Abort { code, message } => format!("abort {code} {message}"),
@@ -180,6 +192,12 @@ impl Message {
         if let Some(part) = bytes.strip_prefix(EXCHANGE) {
             return Some(Message::Exchange(part.to_vec()));
         }
+        if let Some(part) = bytes.strip_prefix(APPEAL) {
+            return Some(Message::Appeal(part.to_vec()));
+        }
+        if let Some(part) = bytes.strip_prefix(NEWS) {
+            return Some(Message::News(part.to_vec()));
+        }
         let text = String::from_utf8_lossy(bytes);
         let (word, rest) = text.split_once(' ').unwrap_or((&text, ""));
         let fields: Vec<&str> = rest.split(' ').collect();
@@ -193,6 +211,7 @@ impl Message {
                 app_number: fields.first()?.parse().ok()?,
                 local_cpus: fields.get(1)?.parse().ok()?,
                 bound: *fields.get(2)? == "1",
+                survives: *fields.get(3)? == "1",
             }),
             "refused" => Message::Refused(rest.to_owned()),
             "exchanged" => Message::Exchanged,
@@ -213,7 +232,7 @@ impl Message {
     }
 }
 
-/// Sends `message` on `socket`, with the descriptors that go along (two at most).
+/// Sends `message` on `socket`, with the descriptors that go along (four at most).
 pub fn send(socket: BorrowedFd<'_>, message: &Message, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let bytes = message.encode();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAXIMUM))];
@@ -256,13 +275,15 @@ mod tests {
 
     #[test]
     fn every_message_survives_its_encoding() {
-        let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true };
+        let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true, survives: true };
         for message in [
             Message::Join { version: VERSION, secret: Secret::random(), rank: 7 },
             Message::Welcome(welcome),
             Message::Refused("rank 7 is taken".into()),
             Message::Exchange(vec![0, 255, b' ', 7]),
             Message::Exchange(Vec::new()),
+            Message::Appeal(vec![1, 255, 0]),
+            Message::News(vec![0, b' ', 7]),
             Message::Exchanged,
             Message::Finalized,
             Message::Spawn,

@@ -52,6 +52,8 @@ pub struct Job {
     pub fan_out: Option<u32>,
     /// What the ranks did is told at the end: to the user, or as JSON in a file.
     pub stats: Option<Option<PathBuf>>,
+    /// The job goes on when a rank dies.
+    pub survives: bool,
 }
 
 impl Job {
@@ -125,6 +127,8 @@ enum What {
     Encrypt,
     MpichAbi,
     Stats,
+    Survive,
+    FaultTolerance,
     Agent,
     Ignored,
     Help,
@@ -291,6 +295,13 @@ const OPTIONS: &[Opt] = &[
         what: What::Stats,
         help: "tell at the end what each rank did; --stats=FILE: as JSON",
     },
+    Opt {
+        names: &["survive", "enable-recovery", "disable-auto-cleanup"],
+        values: &[],
+        what: What::Survive,
+        help: "go on when a rank dies: see docs/fault-tolerance.md",
+    },
+    Opt { names: &["with-ft"], values: &["ulfm|none"], what: What::FaultTolerance, help: "" },
     Opt { names: &["agent"], values: &[], what: What::Agent, help: "" },
     Opt { names: &["help", "h", "?"], values: &[], what: What::Help, help: "show this" },
     Opt { names: &["version", "V"], values: &[], what: What::Version, help: "show the version" },
@@ -562,6 +573,15 @@ fn apply(
             for_all.set.push((environment::MPICH_ABI_VARIABLE.into(), "on".into()));
         }
         What::Stats => {} // Taken above, with the file.
+        What::Survive => job.survives = true,
+        What::FaultTolerance => {
+            let text = value();
+            job.survives = match text.to_str() {
+                Some("ulfm" | "mpi" | "mpift" | "yes" | "true" | "1") => true,
+                Some("none" | "no" | "false" | "0") => false,
+                _ => return Err(format!("{option} is {text:?}; allowed are ulfm and none")),
+            };
+        }
         What::Hosts => {
             let text = value();
             let hosts = hosts::parse_list(&text.to_string_lossy());

@@ -89,3 +89,18 @@ fn the_help_names_every_option_that_has_one() {
     }
     assert!(help.lines().all(|line| line.len() <= 110));
 }
+
+#[test]
+fn a_job_survives_under_the_names_of_all_launchers() {
+    for line in [
+        "--survive a",
+        "--enable-recovery a",
+        "-disable-auto-cleanup a",
+        "--with-ft ulfm a",
+        "--with-ft=mpi a",
+    ] {
+        assert!(parsed(line).unwrap().survives, "{line}");
+    }
+    assert!(!parsed("--with-ft none a").unwrap().survives && !parsed("a").unwrap().survives);
+    assert!(error("--with-ft some a").contains("allowed are ulfm and none"));
+}

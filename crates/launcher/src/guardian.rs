@@ -11,6 +11,7 @@ mod ending;
 mod exchange;
 mod guests;
 mod members;
+mod recovery;
 mod streams;
 
 use std::collections::BTreeMap;
@@ -124,6 +125,7 @@ struct Connection {
     wave: u32,
     rounds: u32,
     finalized: bool,
+    news: recovery::Courier,
 }
 
 /// What a guardian has to do, and for whom.
@@ -190,6 +192,8 @@ struct Guardian {
     /// What rank 0 reads, where it is below.
     feed: Option<Feed>,
     exchanges: Exchanges,
+    /// The dead, and what the living agree on.
+    recovery: recovery::Recovery,
     /// The process that has started this world, where it is no user.
     caller: Option<Caller>,
     /// It knows of the ranks.
@@ -332,6 +336,7 @@ impl Guardian {
             agents: Vec::new(),
             feed,
             exchanges: Exchanges::default(),
+            recovery: recovery::Recovery::default(),
             caller,
             introduced: false,
             caller_finalized: false,
@@ -382,6 +387,7 @@ impl Guardian {
         loop {
             self.start_some();
             self.flush_channels();
+            self.flush_news();
             let timeout = self.timeout().map(timespec);
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {

@@ -3,6 +3,7 @@
 //! A code of the standard is its own class. Programs may add classes, codes of any class, and texts for what they added.
 
 use crate::constants::*;
+use crate::recovery::*;
 use crate::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 
@@ -105,6 +106,13 @@ pub const CLASSES: &[(i32, &str, &str)] = &[
         "MPI_T_ERR_PVAR_NO_ATOMIC",
         "the performance variable cannot be read and written at once",
     ),
+    (MPIX_ERR_PROC_FAILED, "MPIX_ERR_PROC_FAILED", "a process that the operation needs is dead"),
+    (
+        MPIX_ERR_PROC_FAILED_PENDING,
+        "MPIX_ERR_PROC_FAILED_PENDING",
+        "a process is dead from which the message could come",
+    ),
+    (MPIX_ERR_REVOKED, "MPIX_ERR_REVOKED", "the communicator was revoked"),
     (MPI_ERR_LASTCODE, "MPI_ERR_LASTCODE", "the last error code of the standard"),
 ];
 

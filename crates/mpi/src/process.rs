@@ -9,6 +9,7 @@ use crate::pt2pt::buffered::Buffers;
 use crate::pt2pt::described::DescribedBuffers;
 use crate::pt2pt::protocol::Table;
 use crate::pt2pt::staging::StagingPool;
+use crate::recovery::Recovery;
 use crate::request::Request;
 use crate::request::slots::Slots;
 use crate::tuning::Tuning;
@@ -64,6 +65,8 @@ pub struct Settings {
     pub launcher: Box<dyn Launcher>,
     /// `None` where there can be no other worlds.
     pub connector: Option<Arc<dyn Connector>>,
+    /// `None` where nobody tells of the death of others.
+    pub recovery: Option<Arc<dyn Recovery>>,
 }
 
 impl fmt::Debug for Settings {
@@ -209,6 +212,7 @@ pub struct Process {
     pub(crate) pace: crate::coll::Pace,
     pub(crate) files: crate::io::Files,
     pub(crate) worlds: crate::worlds::Worlds,
+    pub(crate) faults: crate::faults::Faults,
     /// Requests that the user has freed before they were complete.
     orphans: Mutex<Vec<Arc<Request>>>,
     any_orphans: AtomicBool,
@@ -256,6 +260,7 @@ impl Process {
             pace: crate::coll::Pace::default(),
             files: crate::io::Files::default(),
             worlds: crate::worlds::Worlds::default(),
+            faults: crate::faults::Faults::default(),
             orphans: Mutex::new(Vec::new()),
             any_orphans: AtomicBool::new(false),
             thread_level: AtomicI32::new(0),
@@ -267,6 +272,10 @@ impl Process {
         let ids = &process.context_ids;
         let _ = process.world.set(Communicator::world(process.me(), process.size(), ids));
         let _ = process.self_communicator.set(Communicator::self_only(process.me(), ids));
+        ids.belong_to(&process);
+        if process.survives() {
+            process.listen();
+        }
         process
     }
 
@@ -348,6 +357,11 @@ impl Process {
         self.settings.connector.as_ref()
     }
 
+    /// The way to the launcher for what concerns the death of processes, if there is one.
+    pub(crate) fn recovery(&self) -> Option<&Arc<dyn Recovery>> {
+        self.settings.recovery.as_ref()
+    }
+
     /// How messages travel; for `parnass info`.
     pub fn protocols(&self) -> &Table {
         &self.protocols
@@ -423,11 +437,15 @@ impl Process {
     /// Ends the use of MPI (MPI 5.0, section 11.2.2): completes what the user has started and freed, and returns
     /// when no process of the job needs the memory of this one any more. The attributes of MPI_COMM_SELF must
     /// have been deleted before.
-    pub fn finalize(&self) -> Result<()> {
+    pub fn finalize(self: &Arc<Self>) -> Result<()> {
         self.wait_until(None, || self.release_orphans().then_some(()));
         self.buffers.flush_all(self);
         self.wait_until(None, || (self.activities.is_empty()).then_some(()));
-        self.synchronise()?;
+        if self.survives() {
+            self.meet_survivors()?;
+        } else {
+            self.synchronise()?;
+        }
         self.observer().tell();
         self.nic.close();
         self.finalized.store(true, Ordering::Release);
@@ -486,6 +504,7 @@ pub(crate) fn portal_error(error: PortalError) -> Error {
                 size.saturating_sub(1)
             ),
         ),
+        PortalError::Dead(number) => crate::faults::Fault::Failed(ProcessId(number)).error(),
         PortalError::OutOfMemory(what) => Error::new(
             crate::constants::MPI_ERR_NO_MEM,
             format!(

@@ -112,8 +112,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Activities {
     /// One of its operations has completed.
-    fn mark(&self, index: u32) {
+    pub(crate) fn mark(&self, index: u32) {
         lock(&self.table).ready.push(index);
+        // Pairs with the acquire in `take_ready`.
+        self.any_ready.store(true, Ordering::Release);
+    }
+
+    /// All are to look again: what they wait for may never come.
+    pub(crate) fn mark_all(&self) {
+        let mut table = lock(&self.table);
+        let Table { activities, ready, .. } = &mut *table;
+        ready.extend((0..).zip(activities.iter()).filter(|(_, one)| one.is_some()).map(|(index, _)| index));
         // Pairs with the acquire in `take_ready`.
         self.any_ready.store(true, Ordering::Release);
     }
@@ -180,6 +189,9 @@ impl Process {
                 self.activities.mark(owner);
             }
         });
+        if self.faults.has_news() {
+            self.take_in_news();
+        }
         if self.activities.any_ready() {
             self.advance_ready();
         }

@@ -115,9 +115,9 @@ fn the_null_process_takes_and_gives_nothing() {
         assert_eq!(process.receive(world, nothing(process), null, 0).unwrap(), Status::NO_PROCESS);
         let receive = process.ireceive(world, nothing(process), null, 0).unwrap();
         assert_eq!(complete::wait(process, &receive).unwrap(), Status::NO_PROCESS);
-        assert_eq!(process.probe(world, null, 0), Status::NO_PROCESS);
-        assert_eq!(process.iprobe(world, null, MPI_ANY_TAG), Some(Status::NO_PROCESS));
-        let (message, status) = process.mprobe(world, null, 0);
+        assert_eq!(process.probe(world, null, 0).unwrap(), Status::NO_PROCESS);
+        assert_eq!(process.iprobe(world, null, MPI_ANY_TAG).unwrap(), Some(Status::NO_PROCESS));
+        let (message, status) = process.mprobe(world, null, 0).unwrap();
         assert!(message.is_no_process() && status == Status::NO_PROCESS);
         assert_eq!(process.receive_message(&message, nothing(process)).unwrap(), Status::NO_PROCESS);
         let nobody = Envelope { rank: null, tag: 0 };
@@ -209,21 +209,21 @@ fn probes_see_the_message_that_the_receive_gets() {
                 }
                 process.receive(world, nothing(process), 1, 3).unwrap();
             } else {
-                assert_eq!(process.probe(world, 0, 2), sent(0, 2, length));
-                assert_eq!(process.probe(world, MPI_ANY_SOURCE, MPI_ANY_TAG), sent(0, 1, length));
-                assert_eq!(process.iprobe(world, 0, 77), None);
-                let (message, status) = process.mprobe(world, MPI_ANY_SOURCE, 2);
+                assert_eq!(process.probe(world, 0, 2).unwrap(), sent(0, 2, length));
+                assert_eq!(process.probe(world, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap(), sent(0, 1, length));
+                assert_eq!(process.iprobe(world, 0, 77).unwrap(), None);
+                let (message, status) = process.mprobe(world, MPI_ANY_SOURCE, 2).unwrap();
                 assert_eq!(status, sent(0, 2, length));
                 // The message is taken: nobody else gets it.
-                assert_eq!(process.iprobe(world, 0, 2), None);
-                assert!(process.improbe(world, 0, 2).is_none());
+                assert_eq!(process.iprobe(world, 0, 2).unwrap(), None);
+                assert!(process.improbe(world, 0, 2).unwrap().is_none());
                 let place = Scratch::new(length);
                 assert_eq!(
                     process.receive_message(&message, bytes(process, &place)).unwrap(),
                     sent(0, 2, length)
                 );
                 assert_eq!(content(&place, length), pattern(0, 1, 2, 0, length));
-                let (message, _) = process.improbe(world, 0, MPI_ANY_TAG).unwrap();
+                let (message, _) = process.improbe(world, 0, MPI_ANY_TAG).unwrap().unwrap();
                 let request = process.ireceive_message(&message, bytes(process, &place));
                 assert_eq!(complete::wait(process, &request).unwrap(), sent(0, 1, length));
                 assert_eq!(content(&place, length), pattern(0, 1, 1, 0, length));
@@ -305,7 +305,7 @@ fn a_synchronous_send_waits_for_its_receive() {
                 complete::wait(process, &request).unwrap();
             } else {
                 process.receive(world, nothing(process), 0, 2).unwrap();
-                process.probe(world, 0, 1);
+                process.probe(world, 0, 1).unwrap();
                 process.send(world, nothing(process), 0, 3, SendMode::Standard).unwrap();
                 process.receive(world, nothing(process), 0, 4).unwrap();
                 let place = Scratch::new(length);
@@ -326,10 +326,10 @@ fn what_is_cancelled_is_neither_sent_nor_received() {
 
         let data = memory(&[2; 16]);
         let send = process.isend(own, bytes(process, &data), 0, 1, SendMode::Synchronous).unwrap();
-        assert_eq!(process.probe(own, 0, 1), sent(0, 1, 16));
+        assert_eq!(process.probe(own, 0, 1).unwrap(), sent(0, 1, 16));
         send.cancel(process).unwrap();
         assert!(complete::wait(process, &send).unwrap().cancelled);
-        assert_eq!(process.iprobe(own, 0, MPI_ANY_TAG), None);
+        assert_eq!(process.iprobe(own, 0, MPI_ANY_TAG).unwrap(), None);
 
         // Too late: the operation is complete, and not cancelled.
         let receive = process.ireceive(own, bytes(process, &place), 0, 1).unwrap();

@@ -130,7 +130,7 @@ fn storm(process: &Arc<Process>, seed: u64, messages: u64) {
                 let place = Scratch::new(LONGEST);
                 // Half of them by a matched probe, if there is something.
                 let probed = if random.below(2) == 0 {
-                    process.improbe(world, MPI_ANY_SOURCE, OPEN_TAG)
+                    process.improbe(world, MPI_ANY_SOURCE, OPEN_TAG).unwrap()
                 } else {
                     None
                 };
@@ -206,7 +206,7 @@ fn storm(process: &Arc<Process>, seed: u64, messages: u64) {
         );
         *number += 1;
     }
-    assert_eq!(process.iprobe(world, MPI_ANY_SOURCE, MPI_ANY_TAG), None);
+    assert_eq!(process.iprobe(world, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap(), None);
 }
 
 fn storms(level: ThreadLevel) {

@@ -78,7 +78,8 @@ fn threads_that_wait_for_the_same_messages_share_them() {
                             let place = Scratch::new(8);
                             let buffer = Buffer::new(place.address(), 8, byte(process));
                             if (thread + round) % 3 == 0 {
-                                let (message, _) = process.mprobe(world, MPI_ANY_SOURCE, MPI_ANY_TAG);
+                                let (message, _) =
+                                    process.mprobe(world, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap();
                                 process.receive_message(&message, buffer).unwrap();
                             } else {
                                 process.receive(world, buffer, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap();

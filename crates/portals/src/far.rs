@@ -51,6 +51,17 @@ pub struct Landing {
 const IN_PLACE: u64 = u64::MAX;
 
 impl FarPut {
+    /// Takes it back from a target that is dead.
+    pub fn take_back(self) -> Put {
+        // The network has let go of it; but a thread that was about to write it may not have.
+        std::mem::forget(self.together);
+        self.put
+    }
+
+    pub fn target(&self) -> u32 {
+        self.put.target.0
+    }
+
     /// Notes that `target` asks for `length` bytes; the put, if it may.
     fn pull(&mut self, target: u32, length: usize) -> Option<Put> {
         let may = !self.pulled && self.put.target.0 == target && length <= self.put.length;
@@ -288,6 +299,9 @@ impl Core {
     ) -> bool {
         let Some(index) = nic.slab.resolve(transfer) else { return false };
         let record = nic.slab.at(index);
+        if record.kind.get() != kind::TRANSFER {
+            return false; // Its initiator is dead, and so it is over.
+        }
         let done = record.data[DONE].load(Ordering::Relaxed) + length;
         record.data[DONE].store(done, Ordering::Relaxed);
         if done == record.length.get() {

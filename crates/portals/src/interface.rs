@@ -182,6 +182,8 @@ pub enum Company {
 pub enum PortalError {
     /// No process has this number; holds the number and the size of the job.
     NoSuchProcess(u32, u32),
+    /// The process with this number is dead.
+    Dead(u32),
     /// The job's memory file is full; says what could not be had.
     OutOfMemory(String),
 }
@@ -317,6 +319,13 @@ impl Interface {
     /// through shared memory.
     pub fn reaches(&self, peer: ProcessId) -> bool {
         self.core.transport.reaches(peer.0)
+    }
+
+    /// A peer is dead. What this process has under way with it fails: messages to it that had not gone yet, and messages from it whose
+    /// data had not come yet. Entries that name it stay; messages that it had sent as a whole can still be received. A direct put that it had
+    /// been told of stays without an event.
+    pub fn fail(&self, peer: ProcessId) {
+        self.core.fail(peer.0);
     }
 
     /// Says goodbye to the peers on other nodes, before the end of this process: it is no loss to them then.

@@ -21,6 +21,7 @@
 mod board;
 mod core;
 mod event_list;
+mod failure;
 mod far;
 mod helper;
 mod index;

@@ -45,6 +45,15 @@ impl<T> Named<T> {
         self.with(|table| table.things.get_mut(index)?.as_mut().map(look))
     }
 
+    /// Gives back all things that `choose` picks, and their names free.
+    pub fn forget_all(&self, choose: impl Fn(&T) -> bool) -> Vec<T> {
+        let chosen: Vec<u64> = self.with(|table| {
+            let named = (0..).zip(&table.things);
+            named.filter(|(_, thing)| thing.as_ref().is_some_and(&choose)).map(|(name, _)| name).collect()
+        });
+        chosen.into_iter().filter_map(|name| self.forget(name)).collect()
+    }
+
     /// Gives a thing back, and its name free.
     pub fn forget(&self, name: u64) -> Option<T> {
         let index = usize::try_from(name).ok()?;

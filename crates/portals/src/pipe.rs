@@ -349,6 +349,28 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Gives up the pipes to and from a dead peer. The puts that end with one of them. What comes through the others is over
+    /// when its record is.
+    pub fn give_up_pipes(&self, peer: u32) -> Vec<Put> {
+        let mut over = Vec::new();
+        let mut outgoing = lock(&self.pipes.outgoing);
+        outgoing.retain(|one| {
+            if one.target == peer {
+                over.extend(one.put);
+                self.transport.discard(one.pipe);
+            }
+            one.target != peer
+        });
+        self.pipes.outgoing_count.store(outgoing.len() as u32, Ordering::Relaxed);
+        drop(outgoing);
+        let mut incoming = lock(&self.pipes.incoming);
+        incoming.retain(|one| one.source != peer);
+        self.pipes.incoming_count.store(incoming.len() as u32, Ordering::Relaxed);
+        over
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

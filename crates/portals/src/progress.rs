@@ -116,7 +116,7 @@ impl Core {
         for (target, counters) in (0..).zip(self.tallies.own()) {
             let concerned = counters.outstanding.load(Ordering::Relaxed) != 0
                 || counters.delayed.load(Ordering::Relaxed) != 0;
-            if concerned && target != self.me {
+            if concerned && target != self.me && !counters.is_dead() {
                 let one = self.help(target);
                 helped.worked |= one.worked;
                 helped.busy |= one.busy;

@@ -29,6 +29,9 @@ impl Core {
         let Some(counters) = self.tallies.get(target) else {
             return Err(PortalError::NoSuchProcess(target, self.size()));
         };
+        if counters.is_dead() {
+            return Err(PortalError::Dead(target));
+        }
         if counters.delayed.load(Ordering::Relaxed) == 0
             && let Some(outcome) = self.send(put)
         {
@@ -172,14 +175,15 @@ impl Core {
     /// Notes that `count` events will come from `target`.
     #[inline]
     pub fn expect(&self, target: u32, count: u32) {
-        if count != 0 {
+        if count != 0 && !self.tallies.of(target).is_dead() {
             self.tallies.of(target).outstanding.fetch_add(count, Ordering::Relaxed);
             self.outstanding_count.fetch_add(count, Ordering::Relaxed);
         }
     }
 
     pub fn received(&self, target: u32, count: u32) {
-        if count != 0 {
+        // Of a dead one nothing is awaited.
+        if count != 0 && !self.tallies.of(target).is_dead() {
             self.tallies.of(target).outstanding.fetch_sub(count, Ordering::Relaxed);
             self.outstanding_count.fetch_sub(count, Ordering::Relaxed);
         }
@@ -187,6 +191,9 @@ impl Core {
 
     /// Sends a message that belongs to a transfer, now or later.
     pub fn post_or_delay(&self, target: u32, tag: u32, words: [u64; 4]) {
+        if self.tallies.of(target).is_dead() {
+            return;
+        }
         if self.tallies.of(target).delayed.load(Ordering::Relaxed) != 0
             || !self.transport.post(target, tag, &words)
         {

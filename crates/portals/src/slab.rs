@@ -147,6 +147,11 @@ impl Slab {
         (self.at(index).generation.get() == (handle >> 32) as u32).then_some(index)
     }
 
+    /// All records that were ever used.
+    pub fn all(&self) -> impl Iterator<Item = u32> + use<> {
+        1..self.control.fresh.get().max(1)
+    }
+
     /// Appends a record to a list.
     #[inline]
     pub fn push(&self, list: &ListControl, index: u32) {

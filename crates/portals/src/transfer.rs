@@ -75,6 +75,18 @@ fn begin(nic: &Nic, index: u32, state: u64, claim: u64) {
     nic.slab.push(&nic.control.transfers, index);
 }
 
+/// Takes a transfer whose initiator is dead out of the list, if the initiator had its part in moving the bytes. `false`: the target moves them,
+/// and finds that it cannot. Lock held.
+pub fn abandon(nic: &Nic, index: u32) -> bool {
+    let state = nic.slab.at(index).data[STATE].load(Ordering::Relaxed);
+    let stuck = state & (WANTS_PIPE | PIPED) != 0 || state & NEITHER_CAN == NEITHER_CAN;
+    if stuck {
+        nic.slab.at(index).data[CLAIM].store(NO_CLAIM, Ordering::Release);
+        nic.slab.remove(&nic.control.transfers, index);
+    }
+    stuck
+}
+
 /// Adds the pipes of a NIC that are not in `known` yet. Lock held.
 pub fn find_pipes(nic: &Nic, known: &mut Vec<Incoming>) {
     let mut index = nic.control.transfers.head.get();
@@ -251,7 +263,8 @@ impl Core {
             if work.wants_pipe || work.is_in_pieces(nic) {
                 continue;
             }
-            if !self.transport.reaches(work.initiator) {
+            // Of a dead one nothing can be read, which ends the transfer.
+            if !self.transport.reaches(work.initiator) && !self.tallies.of(work.initiator).is_dead() {
                 self.refuse(nic, &work, TARGET_CANNOT, UNCOUNTED);
                 self.call(work.initiator, true);
                 continue;

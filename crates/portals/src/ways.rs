@@ -1,7 +1,7 @@
 //! The transport of a process, and the one that takes its place when processes of other worlds become its peers; and what
 //! is counted for each peer.
 
-use parnass_base::atomics::AtomicU32;
+use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::{Growing, Held};
 use parnass_transport::Transport;
 use std::ops::Deref;
@@ -44,6 +44,20 @@ pub struct Counters {
     pub outstanding: AtomicU32,
     /// What could not go to it yet.
     pub delayed: AtomicU32,
+    /// It is dead. Then `delayed` is not 0, so that nothing takes the short way there.
+    dead: AtomicBool,
+}
+
+impl Counters {
+    /// Notes that the peer is dead; whether that is new.
+    pub fn die(&self) -> bool {
+        !self.dead.swap(true, Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
 }
 
 /// The counters of all peers.

@@ -82,6 +82,7 @@ impl Facts {
         let done = PROCEDURES - MISSING.len();
         let rest = if MISSING.is_empty() { "" } else { "; the others: parnass info --missing" };
         row(out, "procedures", &format!("{done} of {PROCEDURES}{rest}"));
+        row(out, "fault tolerance", "ULFM (mpi-ext.h); ranks may die with mpiexec --survive");
 
         let _ = writeln!(out, "\nthis machine");
         let Processors { online, allowed, usable } = self.processors;

@@ -153,6 +153,20 @@ impl<P: Pipe> Incoming<P> {
         self.streams.len()
     }
 
+    /// Nothing is taken from a peer any more, and its payloads go nowhere.
+    pub fn give_up(&mut self, peer: u32) {
+        for (number, stream) in self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.peer == peer)
+        {
+            stream.end();
+            (stream.held, stream.payload) = (None, None);
+            let landing =
+                |payload: &&mut Payload| payload.stream == number && !matches!(payload.place, Place::Kept(_));
+            for payload in self.payloads.iter_mut().flatten().filter(landing) {
+                payload.place = Place::Nowhere;
+            }
+        }
+    }
+
     /// The peer of a link.
     pub fn peer(&self, stream: usize) -> u32 {
         self.streams[stream].peer
@@ -438,6 +452,11 @@ impl<P: Pipe> Incoming<P> {
         }
         self.finish(name, notes);
         true
+    }
+
+    /// See [`parnass_transport::Network::is_whole`].
+    pub fn is_whole(&mut self, bulk: Bulk) -> bool {
+        self.payload(bulk).is_some_and(|(_, payload, _)| payload.received == payload.length)
     }
 
     /// See [`parnass_transport::Network::discard`].

@@ -531,6 +531,17 @@ impl<C: Carrier> Streams<C> {
         }
     }
 
+    /// See [`parnass_transport::Network::give_up`].
+    pub fn give_up(&self, peer: u32) {
+        lock(&self.incoming).give_up(peer);
+        let mut out = lock(&self.link(peer).out);
+        if !matches!(out.stage, Stage::Over | Stage::Lost) {
+            self.forget(&out);
+            out.stage = Stage::Lost;
+        }
+        out.clear();
+    }
+
     /// Makes `pipe` the connection to `peer`.
     ///
     /// # Errors

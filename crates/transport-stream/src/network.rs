@@ -171,6 +171,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         lock(&self.streams.incoming).land(payload, target, length, then, &*self.streams)
     }
 
+    fn is_whole(&self, payload: Bulk) -> bool {
+        lock(&self.streams.incoming).is_whole(payload)
+    }
+
     fn discard(&self, payload: Bulk) {
         lock(&self.streams.incoming).discard(payload, &*self.streams);
     }
@@ -182,6 +186,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
     #[inline]
     fn arm_lightly(&self, prospect: Prospect) {
         self.streams.watch_lightly(prospect);
+    }
+
+    fn give_up(&self, peer: u32) {
+        self.streams.give_up(peer);
     }
 
     fn close(&self) {

@@ -74,6 +74,9 @@ pub trait Network: Send + Sync {
     /// used up. `true`: all is there. `false`: `take` offers `then` when it is.
     fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool;
 
+    /// Whether all of a payload has come that nobody has asked for yet.
+    fn is_whole(&self, payload: Bulk) -> bool;
+
     /// Throws a payload away; the name is used up.
     fn discard(&self, payload: Bulk);
 
@@ -83,6 +86,9 @@ pub trait Network: Send + Sync {
     /// As [`Network::arm`], for a process that does not sleep: nothing is done where the waker will be called anyway, or where it was
     /// of no use when it was called last with this prospect.
     fn arm_lightly(&self, prospect: Prospect);
+
+    /// A peer is dead: nothing goes there or comes from there any more, and no memory that was lent or named for it is used.
+    fn give_up(&self, peer: u32);
 
     /// Says goodbye to every peer: this process will send nothing more, and its end is no loss. Returns when what
     /// was posted is on its way.
@@ -131,6 +137,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
         N::land(self, payload, target, length, then)
     }
 
+    fn is_whole(&self, payload: Bulk) -> bool {
+        N::is_whole(self, payload)
+    }
+
     fn discard(&self, payload: Bulk) {
         N::discard(self, payload);
     }
@@ -141,6 +151,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm_lightly(&self, prospect: Prospect) {
         N::arm_lightly(self, prospect);
+    }
+
+    fn give_up(&self, peer: u32) {
+        N::give_up(self, peer);
     }
 
     fn close(&self) {

@@ -105,7 +105,7 @@ pub fn finalize(call: &Call) -> Result<()> {
         ));
     }
     process.self_communicator().attributes().delete_all(MPI_COMM_SELF)?;
-    state::leave(Process::finalize)?;
+    state::leave(|process| process.finalize())?;
     state::finalized();
     Ok(())
 }

@@ -223,7 +223,7 @@ pub fn isendrecv_replace(
 
 /// MPI_Probe.
 pub fn probe(call: &Call, source: i32, tag: i32, comm: &Arc<Communicator>, status: StatusOut) -> Result<()> {
-    store(status, &call.process().probe(comm, source, tag));
+    store(status, &call.process().probe(comm, source, tag)?);
     Ok(())
 }
 
@@ -236,7 +236,7 @@ pub fn iprobe(
     flag: Out<bool>,
     status: StatusOut,
 ) -> Result<()> {
-    let found = call.process().iprobe(comm, source, tag);
+    let found = call.process().iprobe(comm, source, tag)?;
     flag.set(found.is_some());
     if let Some(found) = found {
         store(status, &found);
@@ -261,7 +261,7 @@ pub fn mprobe(
     message: OutHandle<Message>,
     status: StatusOut,
 ) -> Result<()> {
-    let (found, probed) = call.process().mprobe(comm, source, tag);
+    let (found, probed) = call.process().mprobe(comm, source, tag)?;
     give_message(message, found)?;
     store(status, &probed);
     Ok(())
@@ -277,7 +277,7 @@ pub fn improbe(
     message: OutHandle<Message>,
     status: StatusOut,
 ) -> Result<()> {
-    let found = call.process().improbe(comm, source, tag);
+    let found = call.process().improbe(comm, source, tag)?;
     flag.set(found.is_some());
     match found {
         Some((found, probed)) => {

@@ -9,6 +9,7 @@ use crate::objects::{Datatype, Request};
 use parnass_mpi::constants::{
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_SUCCESS, MPI_UNDEFINED,
 };
+use parnass_mpi::recovery::MPIX_ERR_PROC_FAILED_PENDING;
 use parnass_mpi::request::complete::{self, RequestList};
 use parnass_mpi::request::{Completed, Found, GeneralizedCallbacks, Status};
 use parnass_mpi::{Error, Result};
@@ -49,7 +50,7 @@ fn told(call: &Call, request: &mut RequestInOut, result: Result<Status>, status:
     if result.is_err() {
         raise_on(call, held);
     }
-    if !held.is_persistent() {
+    if !held.is_persistent() && !goes_on(&result) {
         request.release();
     }
     store(status, &result?);
@@ -62,10 +63,15 @@ fn told_of_list(call: &Call, requests: &mut Requests, index: usize, result: &Res
         if result.is_err() {
             raise_on(call, held);
         }
-        if !held.is_persistent() {
+        if !held.is_persistent() && !goes_on(result) {
             requests.release(index);
         }
     }
+}
+
+/// Whether the operation is under way all the same: a receive from anybody, one of whom is dead.
+fn goes_on(result: &Result<Status>) -> bool {
+    result.as_ref().is_err_and(|error| error.class() == MPIX_ERR_PROC_FAILED_PENDING)
 }
 
 /// MPI_Wait.

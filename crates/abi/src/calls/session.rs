@@ -34,7 +34,7 @@ pub fn session_init(
 pub fn session_finalize(call: &Call, session: InOutHandle<Session>) -> Result<()> {
     in_session(call, session.get());
     session.release();
-    state::leave(Process::finalize)
+    state::leave(|process| process.finalize())
 }
 
 /// MPI_Session_get_num_psets.

@@ -11,7 +11,7 @@ use parnass_bootstrap::wire::{Decoder, Encoder};
 use crate::stats::Account;
 
 /// Counts up when a frame changes its meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// No frame is longer. The longest are the parts of an exchange among all ranks.
 pub const FRAME_BYTES_MAXIMUM: usize = 64 << 20;
 
@@ -40,6 +40,8 @@ pub enum Order {
     Ping,
     /// Nobody reads stream 0 or 1 any more.
     CloseOutput(u8),
+    /// Tell a rank, or all ranks, some news; those who have joined their ranks as the `wave`-th, or all.
+    News { rank: Option<u32>, wave: Option<u32>, bytes: Vec<u8> },
 }
 
 /// How a report ends a job, if it does.
@@ -53,6 +55,8 @@ pub enum Verdict {
     End,
     /// A rank has ended by the signal that the user sent.
     EndBy,
+    /// A rank is dead, and the job goes on without it.
+    Lost,
 }
 
 /// From an agent to the guardian above it.
@@ -83,6 +87,8 @@ pub enum Report {
     Guests(u32),
     /// What a rank did, for `--stats`.
     Account { rank: u32, account: Account },
+    /// A rank, the process that has joined it as the `wave`-th, has something for other ranks.
+    Appeal { rank: u32, wave: u32, bytes: Vec<u8> },
 }
 
 /// A message that travels in a frame.
@@ -112,6 +118,9 @@ impl Frame for Order {
             Order::Exchanged { wave, round, parts } => encoder.u8(8).u32(*wave).u32(*round).raw(parts),
             Order::Ping => encoder.u8(9),
             Order::CloseOutput(stream) => encoder.u8(10).u8(*stream),
+            Order::News { rank, wave, bytes } => {
+                encoder.u8(11).u32(rank.unwrap_or(u32::MAX)).u32(wave.unwrap_or(u32::MAX)).raw(bytes)
+            }
         };
         encoder.finish()
     }
@@ -133,6 +142,11 @@ impl Frame for Order {
             }
             9 => Order::Ping,
             10 => Order::CloseOutput(decoder.u8().filter(|&stream| stream < 2)?),
+            11 => {
+                let named = |number: u32| Some(number).filter(|&number| number != u32::MAX);
+                let (rank, wave) = (named(decoder.u32()?), named(decoder.u32()?));
+                return Some(Order::News { rank, wave, bytes: decoder.rest().to_vec() });
+            }
             _ => return None,
         };
         decoder.end().map(|()| order)
@@ -140,7 +154,8 @@ impl Frame for Order {
 }
 
 impl Verdict {
-    const ALL: [Verdict; 4] = [Verdict::Fail, Verdict::FailAndGoOn, Verdict::End, Verdict::EndBy];
+    const ALL: [Verdict; 5] =
+        [Verdict::Fail, Verdict::FailAndGoOn, Verdict::End, Verdict::EndBy, Verdict::Lost];
 }
 
 impl Frame for Report {
@@ -172,6 +187,7 @@ impl Frame for Report {
                 account.encode(&mut encoder);
                 &mut encoder
             }
+            Report::Appeal { rank, wave, bytes } => encoder.u8(12).u32(*rank).u32(*wave).raw(bytes),
         };
         encoder.finish()
     }
@@ -207,6 +223,10 @@ impl Frame for Report {
             11 => {
                 let rank = decoder.u32()?;
                 return Some(Report::Account { rank, account: Account::decode(&mut decoder)? });
+            }
+            12 => {
+                let (rank, wave) = (decoder.u32()?, decoder.u32()?);
+                return Some(Report::Appeal { rank, wave, bytes: decoder.rest().to_vec() });
             }
             _ => return None,
         };

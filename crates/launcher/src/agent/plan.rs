@@ -106,7 +106,10 @@ impl Plan {
         encoder.u8(BINDS.iter().position(|&bind| bind == self.job.bind).unwrap_or_default() as u8);
         encoder.bytes(self.directory.as_os_str().as_bytes());
         let stats = self.job.stats.is_some();
-        encoder.u8(u8::from(self.terminals[0]) | u8::from(self.terminals[1]) << 1 | u8::from(stats) << 2);
+        encoder.u8(u8::from(self.terminals[0])
+            | u8::from(self.terminals[1]) << 1
+            | u8::from(stats) << 2
+            | u8::from(self.job.survives) << 3);
         encoder.finish()
     }
 
@@ -140,6 +143,7 @@ impl Plan {
         let flags = decoder.u8()?;
         // Only whether, not where: the one at the top writes.
         job.stats = (flags & 4 != 0).then_some(None);
+        job.survives = flags & 8 != 0;
         decoder.end()?;
         let ranks = job.parts.iter().map(|part| u64::from(part.ranks)).sum::<u64>();
         let known = node.iter().chain(&below).all(|&node| node < nodes);
@@ -191,6 +195,7 @@ mod tests {
                 output: Some("out".into()),
                 bind: Bind::Core,
                 stats: Some(None),
+                survives: true,
                 ..Job::default()
             },
             variables: vec![[("A".into(), "b=c".into()), ("E".into(), "".into())].into()],
@@ -210,7 +215,7 @@ mod tests {
             (plan.roster, plan.variables, plan.terminals)
         );
         assert_eq!(other.job.parts[0].arguments, plan.job.parts[0].arguments);
-        assert_eq!(other.job.stats, Some(None));
+        assert_eq!((other.job.stats, other.job.survives), (Some(None), true));
         for cut in 0..bytes.len() {
             assert!(Plan::decode(&bytes[..cut]).is_none(), "{cut}");
         }

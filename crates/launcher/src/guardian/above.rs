@@ -186,6 +186,7 @@ impl Guardian {
                 self.sinks[usize::from(stream)].close();
                 self.close_output(usize::from(stream));
             }
+            Order::News { rank, wave, bytes } => self.pass_news(rank, wave, &bytes),
         }
     }
 

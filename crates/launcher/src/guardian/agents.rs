@@ -253,7 +253,7 @@ impl Guardian {
             Report::Started { rank, .. } | Report::Output { rank, .. } | Report::Ended { rank, .. } => {
                 known(*rank)
             }
-            Report::Account { rank, .. } => known(*rank),
+            Report::Account { rank, .. } | Report::Appeal { rank, .. } => known(*rank),
             Report::Verdict { rank, .. } => rank.is_none_or(known),
             Report::Exchange { parts, .. } => parts.iter().all(|(rank, _)| known(*rank)),
             _ => true,
@@ -287,6 +287,7 @@ impl Guardian {
             }
             Report::Ended { rank, status } => {
                 self.ranks[rank as usize].ended = Some(ExitStatus::from_raw(status));
+                self.decide_without(rank);
                 self.report(report);
             }
             Report::Say(text) if self.above.is_none() => {
@@ -295,6 +296,9 @@ impl Guardian {
             }
             Report::Verdict { verdict, code, rank, text } if self.above.is_none() => {
                 self.decide(verdict, code, rank.map(|rank| rank as usize), &text);
+            }
+            Report::Appeal { rank, wave, bytes } if self.above.is_none() => {
+                self.take_appeal(rank, wave, &bytes);
             }
             Report::InputTaken(bytes) if self.above.is_none() => {
                 if let Some(feed) = &mut self.feed {
@@ -319,6 +323,14 @@ impl Guardian {
     pub(super) fn drop_strangers(&self) {
         for agent in self.agents.iter().filter(|agent| !agent.greeted && agent.starter_ended.is_none()) {
             let _ = kill_process_group(agent.starter, Signal::TERM);
+        }
+    }
+
+    /// Gives an order to the agent that a rank is with.
+    pub(super) fn order_for(&mut self, rank: u32, order: &Order) {
+        let there = |agent: &&mut Agent| agent.ranks.binary_search(&rank).is_ok();
+        if let Some(agent) = self.agents.iter_mut().find(there).filter(|agent| agent.greeted && !agent.lost) {
+            agent.channel.queue(order);
         }
     }
 
@@ -504,9 +516,11 @@ impl Guardian {
                 message.push_str(&format!("\n  {advice}"));
             }
         }
+        let mut gone = Vec::new();
         for rank in agent.ranks.clone() {
             let place = &mut self.ranks[rank as usize];
             if place.ended.is_none() {
+                gone.push(rank);
                 place.ended = Some(ExitStatus::from_raw(Signal::KILL.as_raw()));
                 self.report(Report::Ended { rank, status: Signal::KILL.as_raw() });
             }
@@ -514,6 +528,9 @@ impl Guardian {
         let agent = &self.agents[index];
         if agent.starter_ended.is_none() {
             let _ = kill_process_group(agent.starter, Signal::KILL);
+        }
+        if agent.ready && self.go {
+            return self.lose_ranks(&gone, 1, &message);
         }
         self.fail(1, &message);
     }

@@ -63,6 +63,7 @@ impl Guardian {
         }
         self.drain(rank);
         self.ranks[rank].ended = Some(status);
+        self.decide_without(rank as u32);
         self.report(Report::Ended { rank: rank as u32, status: status.into_raw() });
         let unfinished = self.ranks[rank].lost.is_some();
         let finished = self.ranks[rank].joined > 0 && !unfinished;
@@ -73,7 +74,7 @@ impl Guardian {
                 Some(signal) if code == 128 + signal as u8 => self.end_by(signal),
                 _ if code == OUTPUT_CLOSED && self.output_is_closed() => self.end(code, ""),
                 _ if finished => self.fail_and_go_on(code, &report),
-                _ => self.fail(code, &report),
+                _ => self.lose(rank, code, &report),
             }
         } else if unfinished {
             let place = &self.ranks[rank];
@@ -84,7 +85,7 @@ impl Guardian {
                 }
                 None => format!("{name} exited with code 0 without calling MPI_Finalize"),
             };
-            self.fail(1, &report);
+            self.lose(rank, 1, &report);
         } else if !finished && self.caller.is_some() && !self.introduced {
             let report = format!("{} ended without calling MPI_Init", self.name(rank));
             self.fail(1, &report);
@@ -152,7 +153,13 @@ impl Guardian {
     }
 
     /// An agent decides nothing: the guardian at the top does, and gives its order. Tells whether this is an agent.
-    fn leave_to_above(&mut self, verdict: Verdict, code: u8, rank: Option<usize>, text: &str) -> bool {
+    pub(super) fn leave_to_above(
+        &mut self,
+        verdict: Verdict,
+        code: u8,
+        rank: Option<usize>,
+        text: &str,
+    ) -> bool {
         if self.above.is_none() {
             return false;
         }
@@ -171,6 +178,10 @@ impl Guardian {
             Verdict::FailAndGoOn => self.fail_and_go_on(code, text),
             Verdict::End => self.end(code, text),
             Verdict::EndBy => self.end_by(i32::from(code)),
+            Verdict::Lost => match rank {
+                Some(rank) => self.lose_ranks(&[rank as u32], code, text),
+                None => self.fail(code, text),
+            },
         }
     }
 
@@ -281,7 +292,7 @@ impl Guardian {
         let lost = own.filter(|rank| rank.is_running()).filter_map(|rank| rank.lost);
         let lost = lost.map(|since| since + LOST_DELAY);
         let times = [self.deadline, self.term_at, self.kill_at];
-        let times = times.into_iter().flatten().chain(self.next_look());
+        let times = times.into_iter().flatten().chain(self.next_look()).chain(self.next_telling());
         let next = times.chain(unfinished).chain(lost).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -301,7 +312,7 @@ impl Guardian {
                 let process = place.lost_process.map_or(0, |process| process.as_raw_nonzero().get());
                 self.ranks[rank].lost = Some(now + Duration::from_secs(1 << 30)); // Told once.
                 let name = self.name(rank);
-                self.fail(1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
+                self.lose(rank, 1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
@@ -401,6 +412,6 @@ impl Guardian {
             }
         }
         self.show_accounts();
-        self.code.unwrap_or(0)
+        self.code.unwrap_or_else(|| self.code_of_survivors())
     }
 }

@@ -11,7 +11,18 @@ use crate::agent::frames::{Order, Report};
 
 /// The exchanges that have begun, by the wave of processes that takes part and their number in it.
 #[derive(Debug, Default)]
-pub(super) struct Exchanges(BTreeMap<(u32, u32), BTreeMap<u32, Vec<u8>>>);
+pub(super) struct Exchanges {
+    under_way: BTreeMap<(u32, u32), BTreeMap<u32, Vec<u8>>>,
+    /// How many have come to their end.
+    ended: u32,
+}
+
+impl Exchanges {
+    /// Whether every rank has given its part to the first one.
+    pub(super) fn has_begun(&self) -> bool {
+        self.ended > 0
+    }
+}
 
 impl Guardian {
     /// A process here has given its part.
@@ -25,13 +36,13 @@ impl Guardian {
 
     /// Adds parts from here or below. All from here and below go up together.
     pub(super) fn collect(&mut self, wave: u32, round: u32, parts: Vec<(u32, Vec<u8>)>) {
-        let collected = self.exchanges.0.entry((wave, round)).or_default();
+        let collected = self.exchanges.under_way.entry((wave, round)).or_default();
         collected.extend(parts);
         if collected.len() < self.own.len() + self.agents.iter().map(|agent| agent.ranks.len()).sum::<usize>()
         {
             return;
         }
-        let parts = self.exchanges.0.remove(&(wave, round)).unwrap_or_default();
+        let parts = self.exchanges.under_way.remove(&(wave, round)).unwrap_or_default();
         if self.above.is_some() {
             self.report(Report::Exchange { wave, round, parts: parts.into_iter().collect() });
         } else {
@@ -41,6 +52,7 @@ impl Guardian {
 
     /// Gives the parts of all ranks to those that take part, here and below.
     pub(super) fn hand_out(&mut self, wave: u32, round: u32, parts: Vec<u8>) {
+        self.exchanges.ended += 1;
         let file = match file_of(c"parnass-exchange", &parts) {
             Ok(file) => file,
             Err(error) => {

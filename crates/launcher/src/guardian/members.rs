@@ -37,6 +37,7 @@ impl Guardian {
                     wave: 0,
                     rounds: 0,
                     finalized: false,
+                    news: super::recovery::Courier::default(),
                 });
             }
         }
@@ -63,13 +64,16 @@ impl Guardian {
                     self.admit(index, version, secret, rank as usize).and_then(|(welcome, memory)| {
                         let watch =
                             self.watch(index).map_err(|error| format!("no socket for a rank: {error}"))?;
-                        Ok((welcome, memory, watch))
+                        let news = self
+                            .open_news(index)
+                            .map_err(|error| format!("no socket for a rank: {error}"))?;
+                        Ok((welcome, memory, watch, news))
                     });
                 let connection = self.connections[index].as_ref().expect("it has just asked");
                 let sent = match &answer {
-                    Ok((welcome, memory, watch)) => {
+                    Ok((welcome, memory, watch, news)) => {
                         let description = self.description.as_ref().expect("made before");
-                        let files = [memory.as_fd(), description.as_fd(), watch.as_fd()];
+                        let files = [memory.as_fd(), description.as_fd(), watch.as_fd(), news.as_fd()];
                         parnass_bootstrap::send(
                             connection.socket.as_fd(),
                             &Message::Welcome(*welcome),
@@ -86,6 +90,10 @@ impl Guardian {
                 }
             }
             (Message::Exchange(part), Some(_)) => self.take_part(index, part),
+            (Message::Appeal(bytes), Some(rank)) => {
+                let wave = connection.wave;
+                self.pass_appeal(rank as u32, wave, bytes);
+            }
             (Message::Finalized, Some(_)) => connection.finalized = true,
             (Message::Abort { code, message }, Some(rank)) => {
                 connection.finalized = true; // Its end is accounted for.
@@ -162,6 +170,7 @@ impl Guardian {
             app_number: self.ranks[rank].part as i32,
             local_cpus: parnass_bootstrap::available_processors(),
             bound: !self.starter.places.of_rank.is_empty(),
+            survives: self.job.survives,
         };
         Ok((welcome, memory))
     }

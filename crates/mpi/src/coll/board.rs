@@ -97,34 +97,58 @@ impl Place {
         &mut self,
         process: &Process,
         board: &Board,
+        parts: &Parts<'_>,
         awaited: Option<ProcessId>,
         ready: &dyn Fn() -> bool,
-    ) {
+    ) -> Result<()> {
         if !Place::look(process, ready) {
             self.settle(board);
-            process.wait_watching(awaited, ready);
+            let hopeless = || process.fault_of_all(parts.communicator).is_some();
+            process.wait_watching(awaited, &|| ready() || hopeless());
+            if !ready() {
+                return process.check_all(parts.communicator);
+            }
         }
+        Ok(())
     }
 
     #[cold]
-    fn wait_for_room(&mut self, process: &Process, board: &Board, round: u64) {
+    fn wait_for_room(
+        &mut self,
+        process: &Process,
+        board: &Board,
+        parts: &Parts<'_>,
+        round: u64,
+    ) -> Result<()> {
         let ready = || board.has_room(round);
         // To announce a sleeper costs all the others a cache line each time that they leave.
         if !Place::look(process, &ready) {
             board.block(true);
             self.settle(board);
-            process.wait_watching(None, &ready);
+            let hopeless = || process.fault_of_all(parts.communicator).is_some();
+            process.wait_watching(None, &|| ready() || hopeless());
             board.block(false);
+            if !ready() {
+                return process.check_all(parts.communicator);
+            }
         }
+        Ok(())
     }
 
     /// Waits for what a member posts in a round; an error if that is not of the expected length.
     #[inline]
-    fn find(&mut self, process: &Process, board: &Board, round: u64, from: u32, expected: u64) -> Result<()> {
+    fn find(
+        &mut self,
+        process: &Process,
+        board: &Board,
+        parts: &Parts<'_>,
+        (round, from): (u64, u32),
+        expected: u64,
+    ) -> Result<()> {
         let mut posted = board.posted(from, round);
         if posted.is_none() {
             let peer = board.process(from);
-            self.wait(process, board, Some(peer), &|| board.posted(from, round).is_some());
+            self.wait(process, board, parts, Some(peer), &|| board.posted(from, round).is_some())?;
             posted = board.posted(from, round);
         }
         match posted {
@@ -148,7 +172,7 @@ impl Execution {
         let board = parts.board()?;
         let round = self.place.round(round);
         if !board.has_room(round) {
-            self.place.wait_for_room(process, board, round);
+            self.place.wait_for_room(process, board, parts, round)?;
         }
         let mut length = data.length;
         if length > 0 {
@@ -185,7 +209,7 @@ impl Execution {
     ) -> Result<()> {
         let board = parts.board()?;
         let round = self.place.round(round);
-        self.place.find(process, board, round, from, posted)?;
+        self.place.find(process, board, parts, (round, from), posted)?;
         if data.length == 0 {
             return Ok(());
         }
@@ -213,7 +237,7 @@ impl Execution {
     ) -> Result<()> {
         let board = parts.board()?;
         let round = self.place.round(round);
-        self.place.find(process, board, round, from, posted)?;
+        self.place.find(process, board, parts, (round, from), posted)?;
         if inout.count == 0 {
             return Ok(());
         }
@@ -225,7 +249,7 @@ impl Execution {
         let board = parts.board()?;
         let round = self.place.round(round);
         if !board.is_complete(round) {
-            self.place.wait(process, board, None, &|| board.is_complete(round));
+            self.place.wait(process, board, parts, None, &|| board.is_complete(round))?;
         }
         Ok(())
     }

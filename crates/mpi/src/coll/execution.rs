@@ -8,6 +8,7 @@ use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_TRUNCATE};
 use crate::datatype::{Buffer, Datatype};
 use crate::errhandler::Errhandler;
 use crate::error::{Error, Result};
+use crate::faults::interrupts;
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
@@ -164,11 +165,17 @@ impl Execution {
 
     /// Does everything that can be done without waiting; whether all is done.
     pub(super) fn advance(&mut self, process: &Process, parts: &Parts<'_>) -> bool {
+        if self.is_interrupted() {
+            return self.collect(process);
+        }
         while let Some(step) = self.work.schedule.steps().get(self.next) {
             let result = match *step {
                 Step::Wait => {
                     if !self.collect(process) {
                         return self.error.is_some() && parts.is_fatal();
+                    }
+                    if self.is_interrupted() {
+                        return true;
                     }
                     Ok(())
                 }
@@ -192,10 +199,19 @@ impl Execution {
             if self.error.is_some() && parts.is_fatal() {
                 return true;
             }
+            if self.is_interrupted() {
+                return self.collect(process);
+            }
             self.next += 1;
         }
         self.leave(parts);
         true
+    }
+
+    /// Whether a member is dead, or the communicator revoked: the others learn that by themselves, and nobody is to be given what
+    /// was made without all.
+    fn is_interrupted(&self) -> bool {
+        self.error.as_ref().is_some_and(interrupts)
     }
 
     /// Sleeps until the operation that [`Execution::advance`] stopped at is complete.

@@ -38,6 +38,7 @@ pub struct Settings {
 impl Process {
     /// Runs a collective operation.
     pub fn collective(&self, call: &Call<'_>) -> Result<()> {
+        self.check_all(call.communicator)?;
         // Neighbours need not wait for the others, with whom a board would have to be made.
         let board = if call.operation.is_on_neighbors() { None } else { self.board_of(call.communicator)? };
         self.execute(call, board)
@@ -72,6 +73,9 @@ impl Process {
 
     /// Starts a collective operation.
     pub fn start_collective(&self, call: &Call<'_>) -> Arc<Request> {
+        if let Err(error) = self.check_all(call.communicator) {
+            return Request::complete(Some(call.communicator), Err(error));
+        }
         let background = Background {
             parts: OwnedParts::new(&call.parts(None)),
             execution: Some(Execution::new(self, call, None)),

@@ -13,12 +13,15 @@
 //! Processes of several worlds do not number each other alike. The contexts of their communicators have a leader that no world
 //! has, 65535, and one is taken that none of the members uses: they are asked.
 
+use crate::Communicator;
 use crate::constants::MPI_ERR_OTHER;
 use crate::group::Group;
+use crate::process::Process;
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Which of a communicator's two message spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,8 @@ pub struct ContextIds {
     /// Processes from this number on are of other worlds.
     own_world: u32,
     pool: Mutex<Pool>,
+    /// Whose they are.
+    owner: OnceLock<Weak<Process>>,
 }
 
 #[derive(Debug)]
@@ -97,7 +102,7 @@ struct Pool {
     /// as long as possible before it names another communicator.
     freed: VecDeque<Context>,
     /// Those of the communicators of this process that still exist, whoever leads them.
-    in_use: HashSet<Context>,
+    in_use: HashMap<Context, Weak<Communicator>>,
     /// The next one to be proposed for a communicator whose members are of several worlds.
     next_shared: u32,
     /// In how many communicators of this process each process of another world is.
@@ -127,11 +132,22 @@ impl ContextIds {
             pool: Mutex::new(Pool {
                 next: Context::FIRST_FREE_COUNTER,
                 freed: VecDeque::new(),
-                in_use: HashSet::new(),
+                in_use: HashMap::new(),
                 next_shared: 0,
                 foreign: HashMap::new(),
             }),
+            owner: OnceLock::new(),
         }
+    }
+
+    /// Says whose they are.
+    pub(crate) fn belong_to(&self, process: &Arc<Process>) {
+        let _ = self.owner.set(Arc::downgrade(process));
+    }
+
+    /// Whose they are, if somebody has died or something was revoked there.
+    pub(crate) fn concerned(&self) -> Option<Arc<Process>> {
+        self.owner.get()?.upgrade().filter(|process| process.faults.is_active())
     }
 
     /// Whether some member is of another world.
@@ -150,7 +166,7 @@ impl ContextIds {
         for _ in 0..Context::COUNTERS {
             let context = Context::shared(pool.next_shared);
             pool.next_shared = pool.next_shared.wrapping_add(1);
-            if !pool.in_use.contains(&context) {
+            if !pool.in_use.contains_key(&context) {
                 return context.to_wire();
             }
         }
@@ -159,7 +175,13 @@ impl ContextIds {
 
     /// As [`ContextIds::enter`], unless a communicator of this process has this context: `false` then.
     pub fn reserve(&self, context: Context) -> bool {
-        self.pool().in_use.insert(context)
+        match self.pool().in_use.entry(context) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(Weak::new());
+                true
+            }
+        }
     }
 
     /// A communicator has these processes of other worlds among its members.
@@ -218,13 +240,23 @@ impl ContextIds {
     }
 
     /// A communicator of this process has this context from now on.
-    pub fn enter(&self, context: Context) {
-        self.pool().in_use.insert(context);
+    pub fn enter(&self, context: Context, communicator: Weak<Communicator>) {
+        self.pool().in_use.insert(context, communicator);
+    }
+
+    /// The communicator of this process with a context.
+    pub fn communicator(&self, context: Context) -> Option<Arc<Communicator>> {
+        self.pool().in_use.get(&context)?.upgrade()
+    }
+
+    /// All communicators of this process.
+    pub fn communicators(&self) -> Vec<Arc<Communicator>> {
+        self.pool().in_use.values().filter_map(Weak::upgrade).collect()
     }
 
     /// Whether a communicator of this process has this context.
     pub fn is_in_use(&self, context: Context) -> bool {
-        self.pool().in_use.contains(&context)
+        self.pool().in_use.contains_key(&context)
     }
 
     /// The communicator with this context is gone; if this process gave the id out, it may do so again. (Those of the
@@ -252,13 +284,14 @@ impl ContextIds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn an_id_rests_as_long_as_possible() {
         let me = ProcessId(3);
         let ids = ContextIds::new(me);
         let first = ids.allocate().unwrap().context;
-        ids.enter(first);
+        ids.enter(first, Weak::new());
         assert!(ids.is_in_use(first));
         ids.leave(first);
         assert!(!ids.is_in_use(first));
@@ -324,7 +357,7 @@ mod tests {
     fn foreign_and_predefined_ids_are_not_taken_back() {
         let ids = ContextIds::new(ProcessId(1));
         for context in [Context::WORLD, Context::of_self(ProcessId(1)), Context::new(ProcessId(2), 9)] {
-            ids.enter(context);
+            ids.enter(context, Weak::new());
             ids.leave(context);
         }
         assert!(ids.pool().freed.is_empty());

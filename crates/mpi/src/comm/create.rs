@@ -66,7 +66,7 @@ impl Drop for Offer {
 }
 
 /// Whether a context that was told is second-hand and still names another communicator at this process.
-fn clashes(process: &Process, told: u32) -> bool {
+pub(super) fn clashes(process: &Process, told: u32) -> bool {
     told & SECOND_HAND != 0 && process.context_ids().is_in_use(Context::from_wire(told))
 }
 
@@ -216,10 +216,10 @@ impl Communicator {
         self: &Arc<Self>,
         process: &Arc<Process>,
     ) -> Result<Arc<Communicator>> {
-        let duplicate = self.child(process, self.group.clone(), Role::Internal);
+        let duplicate = Arc::new(self.child(process, self.group.clone(), Role::Internal));
         let channel = Channel::all(process, self);
         duplicate.set_context(run(process, self, async move { agree(&channel).await })?);
-        Ok(Arc::new(duplicate))
+        Ok(duplicate)
     }
 
     pub(super) fn with(mut self, attributes: AttributeStore, hints: &Info) -> Communicator {

@@ -60,7 +60,12 @@ async fn introduce(bridge: Option<&Channel>, inside: &Channel, leader: i32, own:
 
 /// Gives a new intercommunicator its contexts. `inside` joins its local group; the leader's `bridge` leads to the other
 /// group's leader.
-async fn connect(made: &Communicator, bridge: Option<&Channel>, inside: &Channel, leader: i32) -> Result<()> {
+async fn connect(
+    made: &Arc<Communicator>,
+    bridge: Option<&Channel>,
+    inside: &Channel,
+    leader: i32,
+) -> Result<()> {
     let context = agree_across(bridge, inside, leader, made.is_mixed()).await?;
     made.local()?.set_context(agree(inside).await?);
     made.set_context(context);
@@ -170,9 +175,9 @@ impl Communicator {
                     ),
                 ));
             }
-            let made = parent.inter_child(inside.process(), parent.group().clone(), remote);
+            let made = Arc::new(parent.inter_child(inside.process(), parent.group().clone(), remote));
             connect(&made, bridge.as_ref(), &inside, leader).await?;
-            Ok(Arc::new(made))
+            Ok(made)
         })
     }
 
@@ -248,9 +253,9 @@ impl Communicator {
         let leads = local.process(0) == process.me();
         let bridge = leads.then(|| Channel::some(process, self, Group::single(remote.process(0)), tags[0]));
         let inside = Channel::some(process, self.local()?, local.clone(), tags[1]);
-        let made = self.inter_child(process, local, remote);
+        let made = Arc::new(self.inter_child(process, local, remote));
         connect(&made, bridge.as_ref(), &inside, 0).await?;
-        Ok(Some(Arc::new(made)))
+        Ok(Some(made))
     }
 
     /// MPI_Comm_create on an intercommunicator: all processes of a side name the same group of that side.
@@ -307,8 +312,9 @@ impl Communicator {
             };
             let group = Group::from_processes(low.processes().chain(up.processes()).collect());
             let made = parent.child(inside.process(), group, Role::Ordinary);
+            let made = Arc::new(made);
             made.set_context(context);
-            Ok(Arc::new(made))
+            Ok(made)
         })
     }
 }

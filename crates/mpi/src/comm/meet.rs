@@ -123,9 +123,10 @@ impl Communicator {
         let context = self.agree_by_talk(process, &inside, root, &mut talk)?;
         let made = self.inter_child(process, self.group.clone(), remote);
         let channel = inside.clone();
+        let made = Arc::new(made);
         made.local()?.set_context(run(process, self, async move { agree(&channel).await })?);
         made.set_context(context);
-        Ok(Arc::new(made))
+        Ok(made)
     }
 
     /// What the root has, at all members.

@@ -5,6 +5,7 @@ mod create;
 pub(crate) mod exchange;
 mod inter;
 mod meet;
+mod recovery;
 mod spawn;
 mod split;
 pub mod topology;
@@ -42,8 +43,13 @@ pub enum Role {
 /// A communicator. Lives in an [`Arc`]: the handle of the program holds one, and so does every operation that is
 /// under way, so that a communicator that is freed lives on until its last operation is done (MPI 5.0, section 7.4.3).
 pub struct Communicator {
-    /// [`UNKNOWN_CONTEXT`] while a nonblocking creation is under way.
+    /// [`UNKNOWN_CONTEXT`] while a nonblocking creation is under way, and when the communicator has been revoked.
     context: AtomicU32,
+    /// The same, whether it has been revoked or not.
+    own_context: AtomicU32,
+    next_agreement: AtomicU32,
+    /// How many of its dead members the program has acknowledged, in the order in which this process has heard of them.
+    acknowledged: AtomicU32,
     role: Role,
     rank: i32,
     group: Group,
@@ -72,7 +78,7 @@ struct Remote {
 }
 
 /// No context has this value: the highest counter is never given out.
-const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
+pub(crate) const UNKNOWN_CONTEXT: u32 = u32::MAX - 1;
 
 /// Tags on the collective plane from here on are those of persistent collectives; below are the sequence numbers of the others.
 const FIRST_PERSISTENT_TAG: u32 = 1 << 30;
@@ -89,7 +95,9 @@ impl Communicator {
     pub fn world(me: ProcessId, size: u32, ids: &Arc<ContextIds>) -> Arc<Communicator> {
         let world = Communicator::new(Some(Context::WORLD), Role::World, me, Group::world(size), None, ids);
         world.rename(b"MPI_COMM_WORLD");
-        Arc::new(world)
+        let world = Arc::new(world);
+        ids.enter(Context::WORLD, Arc::downgrade(&world));
+        world
     }
 
     /// MPI_COMM_SELF of process `me`.
@@ -97,7 +105,9 @@ impl Communicator {
         let own =
             Communicator::new(Some(Context::of_self(me)), Role::SelfOnly, me, Group::single(me), None, ids);
         own.rename(b"MPI_COMM_SELF");
-        Arc::new(own)
+        let own = Arc::new(own);
+        ids.enter(Context::of_self(me), Arc::downgrade(&own));
+        own
     }
 
     fn new(
@@ -110,6 +120,9 @@ impl Communicator {
     ) -> Communicator {
         Communicator {
             context: AtomicU32::new(context.map_or(UNKNOWN_CONTEXT, Context::to_wire)),
+            own_context: AtomicU32::new(context.map_or(UNKNOWN_CONTEXT, Context::to_wire)),
+            next_agreement: AtomicU32::new(0),
+            acknowledged: AtomicU32::new(0),
             role,
             rank: group.rank_of(me).unwrap_or(MPI_UNDEFINED),
             mixed: ids.is_mixed(&group),
@@ -136,13 +149,26 @@ impl Communicator {
         self.context.load(Ordering::Relaxed) | plane as u32
     }
 
-    fn set_context(&self, context: Context) {
-        self.ids.enter(context);
+    /// For what goes nowhere: an error if this process knows that it was revoked.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.context.load(Ordering::Relaxed) != UNKNOWN_CONTEXT {
+            return Ok(());
+        }
+        Err(crate::faults::Fault::Revoked.error())
+    }
+
+    fn set_context(self: &Arc<Self>, context: Context) {
+        self.own_context.store(context.to_wire(), Ordering::Relaxed);
+        self.ids.enter(context, Arc::downgrade(self));
         self.ids.meet(&self.group);
         if let Some(remote) = &self.remote {
             self.ids.meet(&remote.group);
         }
         self.context.store(context.to_wire(), Ordering::Relaxed);
+        if let Some(process) = self.ids.concerned() {
+            process.look_at_new(self);
+        }
     }
 
     /// The rank of this process in the local group.
@@ -383,9 +409,12 @@ const KNOWN_HINTS: [&[u8]; 6] = [
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        let bits = *self.context.get_mut();
+        let bits = *self.own_context.get_mut();
         if bits != UNKNOWN_CONTEXT {
             self.ids.leave(Context::from_wire(bits));
+            if let Some(process) = self.ids.concerned() {
+                process.forget_faults(bits);
+            }
             self.ids.part(&self.group);
             if let Some(remote) = &self.remote {
                 self.ids.part(&remote.group);

@@ -106,9 +106,10 @@ impl Communicator {
         let remote = Group::from_processes(process.introduce(&cards, &key)?);
         let made = self.inter_child(process, self.group.clone(), remote);
         let channel = inside.clone();
+        let made = Arc::new(made);
         made.local()?.set_context(run(process, self, async move { agree(&channel).await })?);
         made.set_context(context);
-        Ok(Spawned { intercommunicator: Ok(Arc::new(made)), codes })
+        Ok(Spawned { intercommunicator: Ok(made), codes })
     }
 }
 
@@ -130,15 +131,16 @@ impl Process {
         }
         let ids = self.context_ids();
         let group = Group::world(self.size());
-        let local = Communicator::new(None, Role::Internal, self.me(), group.clone(), None, ids);
+        let local = Arc::new(Communicator::new(None, Role::Internal, self.me(), group.clone(), None, ids));
         local.set_context(Context::OF_SPAWNED);
         let mut made = Communicator::new(None, Role::Ordinary, self.me(), group, None, ids);
         made.mixed = true;
-        made.remote = Some(Remote { group: remote, local: Arc::new(local) });
+        made.remote = Some(Remote { group: remote, local });
+        let made = Arc::new(made);
         made.set_context(parents.context);
         made.set_errhandler(Errhandler::Fatal);
         made.rename(b"MPI_COMM_PARENT");
-        self.set_parent(Some(Arc::new(made)));
+        self.set_parent(Some(made));
         Ok(())
     }
 }

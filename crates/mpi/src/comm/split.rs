@@ -68,8 +68,9 @@ impl Channel {
             _ => agree(&self.among(group.clone())).await?,
         };
         let made = parent.child(self.process(), group, Role::Ordinary);
+        let made = Arc::new(made);
         made.set_context(context);
-        Ok(Arc::new(made))
+        Ok(made)
     }
 }
 

@@ -12,13 +12,23 @@ use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
 use crate::request::{Status, status_of};
 use parnass_counters::watch;
-use parnass_portals::{Ack, Appended, List, ProcessId, Protocol, Put, PutOutcome};
+use parnass_portals::{Ack, Appended, EntryHandle, List, ProcessId, Protocol, Put, PutOutcome};
 
 impl Process {
     /// Waits for the events of a borrowed slot and gives it back.
     #[inline]
-    fn wait_slot(&self, name: SlotName, awaited: Option<ProcessId>) -> Completion {
-        self.wait_for(Some(name), awaited, || self.slots.is_complete(name).then_some(()));
+    fn wait_slot(
+        &self,
+        name: SlotName,
+        awaited: Option<ProcessId>,
+        match_bits: u64,
+        entry: Option<EntryHandle>,
+    ) -> Completion {
+        self.wait_for(Some(name), awaited, || {
+            let complete = self.slots.is_complete(name)
+                || self.faults.is_active() && self.interrupt(name, entry, awaited, match_bits, true);
+            complete.then_some(())
+        });
         let completion = self.slots.completion(name);
         self.slots.give_back(name);
         completion
@@ -26,7 +36,7 @@ impl Process {
 
     /// Waits for an operation.
     pub fn wait_operation(&self, operation: &mut Operation) -> Result<Outcome> {
-        self.wait_for(operation.slot(), operation.awaited(), || operation.poll(self))
+        self.wait_for(operation.slot(), operation.awaited(), || operation.poll_at_last(self))
     }
 
     /// MPI_Send, MPI_Bsend, MPI_Ssend, MPI_Rsend. `target` is a rank of `communicator` or MPI_PROC_NULL.
@@ -40,7 +50,7 @@ impl Process {
         mode: SendMode,
     ) -> Result<()> {
         if target == MPI_PROC_NULL {
-            return Ok(());
+            return communicator.check_open();
         }
         if mode == SendMode::Buffered {
             return self.start_buffered_send(communicator, Plane::PointToPoint, target, tag as u32, buffer);
@@ -75,6 +85,7 @@ impl Process {
         data: Data,
         synchronous: bool,
     ) -> Result<()> {
+        self.check_send(target, match_bits)?;
         let name = self.slots.borrow(1 + u32::from(synchronous));
         let put = Put {
             target,
@@ -95,7 +106,7 @@ impl Process {
                 self.slots.untouched(name);
                 Ok(())
             }
-            Ok(outcome) => return self.wait_sent(name, target, outcome),
+            Ok(outcome) => return self.wait_sent(name, target, match_bits, outcome),
             Err(error) => {
                 self.slots.untouched(name);
                 Err(portal_error(error))
@@ -107,12 +118,20 @@ impl Process {
         sent
     }
 
-    fn wait_sent(&self, name: SlotName, target: ProcessId, outcome: PutOutcome) -> Result<()> {
+    fn wait_sent(
+        &self,
+        name: SlotName,
+        target: ProcessId,
+        match_bits: u64,
+        outcome: PutOutcome,
+    ) -> Result<()> {
         if outcome == PutOutcome::Done {
             self.slots.done_at_once(name);
         }
-        if self.wait_slot(name, Some(target)).failed {
-            return Err(lost(Some(target), "sent to"));
+        if self.wait_slot(name, Some(target), match_bits, None).failed {
+            return Err(self
+                .reason(Some(target), match_bits)
+                .unwrap_or_else(|| lost(Some(target), "sent to")));
         }
         Ok(())
     }
@@ -127,7 +146,7 @@ impl Process {
         tag: i32,
     ) -> Result<Status> {
         if source == MPI_PROC_NULL {
-            return Ok(Status::NO_PROCESS);
+            return communicator.check_open().map(|()| Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
         let (data, _description) = self.described.data(&buffer);
@@ -182,7 +201,15 @@ impl Process {
                 self.slots.untouched(name);
                 tell(&Completion::from(&event))
             }
-            Ok(Appended::Posted(_)) => return tell(&self.wait_slot(name, criteria.source)),
+            Ok(Appended::Posted(entry)) => {
+                let completion = self.wait_slot(name, criteria.source, criteria.match_bits, Some(entry));
+                if completion.failed
+                    && let Some(error) = self.reason(criteria.source, criteria.match_bits)
+                {
+                    return Err(error);
+                }
+                return tell(&completion);
+            }
             Err(error) => {
                 self.slots.untouched(name);
                 Err(portal_error(error))

@@ -15,6 +15,7 @@ use crate::request::Request;
 use crate::request::slots::SlotName;
 use crate::session::Session;
 use parnass_base::UserAddress;
+use parnass_portals::ProcessId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -70,6 +71,8 @@ struct Pending {
     _staging: Option<Staging>,
     /// `None`: its sender is just about to hand it to the NIC.
     name: Option<SlotName>,
+    /// Where it goes.
+    envelope: Option<(ProcessId, u64)>,
     number: u64,
 }
 
@@ -102,16 +105,19 @@ impl BufferAccount {
             (None, offset) => self.address.offset(offset.unwrap_or(0) as i64),
         };
         let number = pending.last().map_or(0, |last| last.number + 1);
-        pending.push(Pending { offset, length, _staging: staging, name: None, number });
+        pending.push(Pending { offset, length, _staging: staging, name: None, envelope: None, number });
         Ok((number, address))
     }
 
     /// Tells what became of the message after it was handed to the NIC.
-    fn started(&self, number: u64, name: Option<SlotName>) {
+    fn started(&self, number: u64, name: Option<SlotName>, envelope: (ProcessId, u64)) {
         let mut pending = lock(&self.pending);
         let Some(index) = pending.iter().position(|message| message.number == number) else { return };
         match name {
-            Some(name) => pending[index].name = Some(name),
+            Some(name) => {
+                pending[index].name = Some(name);
+                pending[index].envelope = Some(envelope);
+            }
             None => drop(pending.remove(index)),
         }
     }
@@ -121,7 +127,13 @@ impl BufferAccount {
 fn settle(pending: &mut Vec<Pending>, process: &Process) {
     pending.retain(|message| {
         let Some(name) = message.name else { return true };
-        let complete = process.slots.is_complete(name);
+        let hopeless = || {
+            process.faults.is_active()
+                && message
+                    .envelope
+                    .is_some_and(|(target, bits)| process.interrupt(name, None, Some(target), bits, false))
+        };
+        let complete = process.slots.is_complete(name) || hopeless();
         if complete {
             process.slots.release(name);
         }
@@ -297,6 +309,7 @@ impl Process {
                 Ok(Started::InFlight(name)) => Some(*name),
                 _ => None,
             },
+            (communicator.peer(target), match_bits),
         );
         started.map(|_| ())
     }

@@ -25,7 +25,7 @@ impl Process {
         tag: i32,
     ) -> bool {
         if target == MPI_PROC_NULL {
-            return true;
+            return communicator.check_open().is_ok();
         }
         let (data, _description) = self.described.data(buffer);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);

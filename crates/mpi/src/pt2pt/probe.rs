@@ -52,23 +52,26 @@ fn probed(event: &Event, communicator: &Communicator) -> Status {
 
 impl Process {
     /// MPI_Iprobe: the message that a receive with these arguments would get, if there is one.
-    pub fn iprobe(&self, communicator: &Communicator, source: i32, tag: i32) -> Option<Status> {
+    pub fn iprobe(&self, communicator: &Communicator, source: i32, tag: i32) -> Result<Option<Status>> {
         if source == MPI_PROC_NULL {
-            return Some(Status::NO_PROCESS);
+            communicator.check_open()?;
+            return Ok(Some(Status::NO_PROCESS));
         }
         self.progress();
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        self.search(SearchOperation::Look, &criteria).map(|event| probed(&event, communicator))
+        let found = self.search(SearchOperation::Look, &criteria).map(|event| probed(&event, communicator));
+        self.found_or_hopeless(found, &criteria)
     }
 
     /// MPI_Probe.
-    pub fn probe(&self, communicator: &Communicator, source: i32, tag: i32) -> Status {
+    pub fn probe(&self, communicator: &Communicator, source: i32, tag: i32) -> Result<Status> {
         if source == MPI_PROC_NULL {
-            return Status::NO_PROCESS;
+            communicator.check_open()?;
+            return Ok(Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_to_find(SearchOperation::Look, &criteria);
-        probed(&event, communicator)
+        let event = self.wait_to_find(SearchOperation::Look, &criteria)?;
+        Ok(probed(&event, communicator))
     }
 
     /// MPI_Improbe.
@@ -77,34 +80,53 @@ impl Process {
         communicator: &Arc<Communicator>,
         source: i32,
         tag: i32,
-    ) -> Option<(Message, Status)> {
+    ) -> Result<Option<(Message, Status)>> {
         if source == MPI_PROC_NULL {
-            return Some((Message::no_process(communicator), Status::NO_PROCESS));
+            communicator.check_open()?;
+            return Ok(Some((Message::no_process(communicator), Status::NO_PROCESS)));
         }
         self.progress();
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.search(SearchOperation::Take, &criteria)?;
-        Some(taken(event, communicator))
+        let found = self.search(SearchOperation::Take, &criteria).map(|event| taken(event, communicator));
+        self.found_or_hopeless(found, &criteria)
+    }
+
+    /// What a probe has found; an error if it has found nothing, and cannot find what it looks for.
+    fn found_or_hopeless<T>(&self, found: Option<T>, criteria: &Criteria) -> Result<Option<T>> {
+        match found {
+            None => self.reason(criteria.source, criteria.match_bits).map_or(Ok(None), Err),
+            found => Ok(found),
+        }
     }
 
     /// MPI_Mprobe.
-    pub fn mprobe(&self, communicator: &Arc<Communicator>, source: i32, tag: i32) -> (Message, Status) {
+    pub fn mprobe(
+        &self,
+        communicator: &Arc<Communicator>,
+        source: i32,
+        tag: i32,
+    ) -> Result<(Message, Status)> {
         if source == MPI_PROC_NULL {
-            return (Message::no_process(communicator), Status::NO_PROCESS);
+            communicator.check_open()?;
+            return Ok((Message::no_process(communicator), Status::NO_PROCESS));
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_to_find(SearchOperation::Take, &criteria);
-        taken(event, communicator)
+        let event = self.wait_to_find(SearchOperation::Take, &criteria)?;
+        Ok(taken(event, communicator))
     }
 
-    fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Event {
+    fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Result<Event> {
         self.probers.fetch_add(1, Ordering::Relaxed);
         let event = loop {
             let before = self.nic().arrivals();
             if let Some(event) = self.search(operation, criteria) {
-                break event;
+                break Ok(event);
             }
-            self.wait_watching(criteria.source, &|| self.nic().arrivals() != before);
+            if let Some(error) = self.reason(criteria.source, criteria.match_bits) {
+                break Err(error);
+            }
+            let hopeless = || self.reason(criteria.source, criteria.match_bits).is_some();
+            self.wait_watching(criteria.source, &|| self.nic().arrivals() != before || hopeless());
         };
         self.probers.fetch_sub(1, Ordering::Relaxed);
         event

@@ -264,7 +264,10 @@ impl Request {
                 let mut state = self.state();
                 if let State::Transfer(operation) = &mut *state {
                     let outcome = operation.poll(process)?;
-                    *state = State::Inactive;
+                    // A receive from anybody may be pending all the same.
+                    if operation.is_taken() {
+                        *state = State::Inactive;
+                    }
                     return Some(outcome.map(|outcome| self.status(&outcome)));
                 }
             }
@@ -294,14 +297,18 @@ impl Request {
             State::Inactive | State::Complete(_) => return Some(seen(&mut state)),
             State::Sent => return Some(seen(&mut State::Complete(Ok(Status::EMPTY)))),
             State::Transfer(operation) => {
-                operation.poll(process).map(|outcome| outcome.map(|outcome| self.status(&outcome)))
+                let result = operation.poll(process)?.map(|outcome| self.status(&outcome));
+                if !operation.is_taken() {
+                    return Some(seen(&mut State::Complete(result)));
+                }
+                Some(result)
             }
             State::Exchange(exchange) => {
                 let Exchange { send, receive } = &mut **exchange;
                 let sent = send.as_ref().is_none_or(|send| send.is_complete(process));
                 if sent && receive.is_complete(process) {
                     let sent = send.as_mut().and_then(|send| send.poll(process)).unwrap_or(Ok(Outcome::SENT));
-                    let received = receive.poll(process);
+                    let received = receive.poll_at_last(process);
                     received.map(|received| sent.and(received).map(|outcome| self.status(&outcome)))
                 } else {
                     None

@@ -2,6 +2,7 @@
 
 use crate::constants::{MPI_ERR_PROC_ABORTED, MPI_ERR_TRUNCATE};
 use crate::error::{Error, Result};
+use crate::faults::Fault;
 use crate::process::Process;
 use crate::pt2pt::described::Held;
 use crate::request::slots::{Completion, SlotName};
@@ -95,7 +96,11 @@ impl Operation {
     #[inline]
     pub fn is_complete(&self, process: &Process) -> bool {
         match &self.state {
-            State::InFlight(name) => process.slots.is_complete(*name),
+            State::InFlight(name) => {
+                process.slots.is_complete(*name)
+                    || process.faults.is_active()
+                        && (self.is_pending(process) || self.interrupt(process, false))
+            }
             State::Over(_) | State::Taken => true,
         }
     }
@@ -108,12 +113,20 @@ impl Operation {
     pub fn poll(&mut self, process: &Process) -> Option<Result<Outcome>> {
         if let State::InFlight(name) = self.state {
             if !process.slots.is_complete(name) {
-                return None;
+                if !process.faults.is_active() {
+                    return None;
+                }
+                if let Some(fault) = self.pending_fault(process) {
+                    return Some(Err(fault.error()));
+                }
+                if !self.interrupt(process, false) {
+                    return None;
+                }
             }
             let completion = process.slots.completion(name);
             process.slots.release(name);
             self.state = State::Taken;
-            return Some(self.finish(&completion));
+            return Some(self.finish(process, &completion));
         }
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Over(outcome) => Some(outcome),
@@ -122,8 +135,17 @@ impl Operation {
     }
 
     /// What is to be done when the NIC has done its part.
-    pub(crate) fn finish(&mut self, completion: &Completion) -> Result<Outcome> {
-        self.held = None;
+    pub(crate) fn finish(&mut self, process: &Process, completion: &Completion) -> Result<Outcome> {
+        let held = self.held.take();
+        if completion.failed
+            && let Some(error) = process.reason(self.peer, self.match_bits)
+        {
+            // Somebody may still read what was to be sent.
+            if let Some(held) = held.filter(|_| self.direction == Direction::Send) {
+                held.leak();
+            }
+            return Err(error);
+        }
         let capacity = match self.direction {
             Direction::Send if completion.failed => return Err(lost(self.peer, "sent to")),
             Direction::Send => return Ok(Outcome::SENT),
@@ -133,6 +155,38 @@ impl Operation {
             return Err(lost(self.peer.or(Some(completion.initiator)), "received from"));
         }
         outcome(completion, capacity)
+    }
+
+    /// Why a receive from anybody cannot be waited for, though it goes on.
+    fn pending_fault(&self, process: &Process) -> Option<Fault> {
+        if self.peer.is_some() {
+            return None;
+        }
+        let fault = process.fault(None, self.match_bits)?;
+        matches!(fault, Fault::Unacknowledged(_)).then_some(fault)
+    }
+
+    fn is_pending(&self, process: &Process) -> bool {
+        self.pending_fault(process).is_some()
+    }
+
+    /// See [`Process::interrupt`].
+    fn interrupt(&self, process: &Process, any: bool) -> bool {
+        let State::InFlight(name) = self.state else { return true };
+        process.interrupt(name, self.entry, self.peer, self.match_bits, any)
+    }
+
+    /// As [`Operation::poll`], for somebody who cannot leave it be: a receive from anybody ends when one of them is dead.
+    pub(crate) fn poll_at_last(&mut self, process: &Process) -> Option<Result<Outcome>> {
+        if process.faults.is_active() && self.is_pending(process) && !self.interrupt(process, true) {
+            return None;
+        }
+        self.poll(process)
+    }
+
+    /// Whether it has given its result.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self.state, State::Taken)
     }
 
     /// Tries to take a posted receive back (MPI 5.0, section 3.8.4). Afterwards the operation is over, cancelled,

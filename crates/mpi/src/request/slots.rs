@@ -307,6 +307,13 @@ impl Slots {
             .is_ok_and(|before| before == 1)
     }
 
+    /// The operation is over, and has failed; no event of it counts any more.
+    pub(crate) fn fail(&self, name: SlotName) {
+        let slot = self.slot(name.index());
+        slot.failed.store(true, Ordering::Relaxed);
+        self.subtract(slot, true);
+    }
+
     /// The put told at once what an event would have told.
     #[inline]
     pub(crate) fn done_at_once(&self, name: SlotName) {

@@ -173,10 +173,11 @@ impl Window {
             if !mine.get() {
                 mine.set(self.segment.try_acquire(member, access));
             }
-            mine.get()
+            // Whoever holds it may be dead.
+            mine.get() || process.fault_of_all(&self.communicator).is_some()
         });
         self.segment.await_access(member, false);
-        Ok(())
+        if mine.get() { Ok(()) } else { process.check_all(&self.communicator) }
     }
 
     fn release(&self, process: &Process, rank: i32, access: Access) -> Result<()> {

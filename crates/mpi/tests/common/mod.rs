@@ -86,6 +86,7 @@ fn settings(thread_level: ThreadLevel, nodes: &[u32]) -> Settings {
         tuning: Tuning::default(),
         collectives: parnass_mpi::coll::Settings { nodes: nodes.to_vec(), ..Default::default() },
         launcher: Box::new(NoLauncher),
+        recovery: None,
         connector: None,
     }
 }
