@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every check there is, in stages, with one count at the end.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -59,7 +61,11 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         }
         !narrowed || stage == "dist" || stage == "programs" || stage == "clients"
     };
-    let wanted = |name: &str| !narrowed || options.only.iter().any(|part| name.contains(part.as_str()));
+    let unmet: RefCell<BTreeSet<&str>> = RefCell::new(options.only.iter().map(String::as_str).collect());
+    let wanted = |name: &str| {
+        unmet.borrow_mut().retain(|part| !name.contains(part));
+        !narrowed || options.only.iter().any(|part| name.contains(part.as_str()))
+    };
     let scratch = root.join("target/test");
     let places = table::Places {
         root: root.to_path_buf(),
@@ -119,6 +125,10 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     if tally.failed > 0 {
         // The counts are the last line; a message of our own would hide them.
         std::process::exit(1);
+    }
+    let unmet: Vec<&str> = unmet.borrow().iter().copied().collect();
+    if !unmet.is_empty() {
+        bail!("no test's name contains '{}'; cargo xtask test --list shows the names", unmet.join("' or '"));
     }
     if tally.passed == 0 {
         bail!("no test ran");
