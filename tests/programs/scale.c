@@ -1,7 +1,8 @@
 /* How much memory and how many connections a rank needs: allreduces, barriers and a ring over all ranks, and then what each rank has. Rank 0 prints it, and
- * no rank may have more connections than argument 1. */
+ * no rank may have more connections than argument 1. Argument 2 is when the job was started, in seconds. */
 #include "check.h"
 
+#include <sys/socket.h>
 #include <time.h>
 
 static double seconds(void)
@@ -26,21 +27,17 @@ static long rollup(const char *name)
     return kib;
 }
 
-/* What the library says of its connections to processes on other nodes. */
+/* The connections of this process to others over TCP. */
 static long connections(void)
 {
-    int provided, index, count;
-    unsigned long long value = 0;
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    SUCCEEDS(MPI_T_pvar_get_index("network_connections", MPI_T_PVAR_CLASS_COUNTER, &index));
-    SUCCEEDS(MPI_T_pvar_session_create(&session));
-    SUCCEEDS(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    SUCCEEDS(MPI_T_pvar_read(session, handle, &value));
-    SUCCEEDS(MPI_T_pvar_session_free(&session));
-    SUCCEEDS(MPI_T_finalize());
-    return (long)value;
+    long count = 0;
+    for (int descriptor = 0; descriptor < 4096; descriptor++) {
+        struct sockaddr_storage peer;
+        socklen_t length = sizeof peer;
+        if (!getpeername(descriptor, (struct sockaddr *)&peer, &length) && (peer.ss_family == AF_INET || peer.ss_family == AF_INET6))
+            count++;
+    }
+    return count;
 }
 
 int main(int argc, char **argv)
@@ -73,8 +70,7 @@ int main(int argc, char **argv)
                (double)all[2] / size / 1024);
         printf("start until the last rank has left MPI_Init: %.2f s\n", (double)most[3] / 1000);
         if (argc > 1)
-            CHECK(most[0] <= atol(argv[1]), "a rank has %ld connections", most[0]);
-        CHECK(all[0] % 2 == 0, "%ld ends of connections", all[0]);
+            CHECK(0 < most[0] && most[0] <= atol(argv[1]), "a rank has %ld connections", most[0]);
     }
     return check_end("scale");
 }

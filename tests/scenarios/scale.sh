@@ -3,10 +3,10 @@
 . "$(dirname "$0")/hosts.inc.sh"
 hosts 8
 out="$TMPDIR/out"
-# Ranks per host, and the connections that no rank may exceed: both sides of the exchanges among the 8 speakers of the hosts (3 rounds), the two
-# neighbours in the ring, those in the ring of the long allreduce, and parent and children in the tree of the reductions.
-most=16
-for each in ${SCALE:-2 8 32}; do
+# The connections that no rank may exceed: both sides of the exchanges in which the 8 speakers of the hosts take part, in 3 rounds, and two for
+# neighbours in rings and trees that are none of these. More ranks on the hosts need no more.
+most=8
+for each in ${SCALE:-2 32}; do
     names=$(for n in $(seq 8); do printf 'h%s:%s,' "$n" "$each"; done)
     there "$PREFIX/bin/mpiexec" --host "${names%,}" "$PROGRAMS/scale" "$most" "$(date +%s.%N)" >"$out"
     cat "$out"

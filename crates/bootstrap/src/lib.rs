@@ -208,7 +208,7 @@ fn other_launcher(variable: impl Fn(&str) -> Option<String>) -> Other {
             descriptor,
             rank,
             size,
-            job: variable("PMI_JOBID").unwrap_or_default(),
+            job: variable("PMI_JOBID").unwrap_or_else(|| "0".to_owned()),
             version: variable("PMI_VERSION"),
             slurm: variable("SLURM_STEP_ID").is_some(),
         });

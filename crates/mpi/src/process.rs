@@ -204,6 +204,8 @@ pub struct Process {
     pub(crate) slots: Slots,
     pub(crate) activities: Activities,
     pub(crate) waiters: Waiters,
+    /// Those among the waiters that are threads of the library.
+    pub(crate) servants: Waiters,
     /// How many of its threads wait for a message to be found (MPI_Probe, MPI_Mprobe).
     pub(crate) probers: Waiters,
     pub(crate) staging: Arc<StagingPool>,
@@ -253,6 +255,7 @@ impl Process {
             slots: Slots::new(),
             activities: Activities::default(),
             waiters: Waiters::new(0),
+            servants: Waiters::new(0),
             probers: Waiters::new(0),
             staging: Arc::new(StagingPool::default()),
             described,

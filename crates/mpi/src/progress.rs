@@ -90,6 +90,13 @@ struct Current {
 thread_local! {
     /// The activity that this thread advances: the owner of the operations that it starts.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    /// Whether this thread is one of the library's own, which serves the program.
+    static SERVES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread is one of the library's own: it waits without spinning, and the threads of the program spin as if it were not there.
+pub(crate) fn serve() {
+    SERVES.set(true);
 }
 
 /// The activity that will own an operation that is started now.
@@ -343,8 +350,13 @@ impl Process {
     ) -> Option<T> {
         let concurrent = self.slots.is_concurrent();
         let mut company = Company::None;
+        let serves = concurrent && SERVES.get();
         if concurrent {
-            if self.waiters.fetch_add(1, Ordering::SeqCst) != 0 {
+            let others = self.waiters.fetch_add(1, Ordering::SeqCst);
+            if serves {
+                self.servants.fetch_add(1, Ordering::Relaxed);
+                company = Company::Program;
+            } else if others > self.servants.load(Ordering::Relaxed) {
                 company = Company::Others;
             }
             // Pairs with the fence in `wake_waiters`.
@@ -357,6 +369,9 @@ impl Process {
             wait(ticket, company);
         }
         if concurrent {
+            if serves {
+                self.servants.fetch_sub(1, Ordering::Relaxed);
+            }
             self.waiters.fetch_sub(1, Ordering::SeqCst);
         }
         value

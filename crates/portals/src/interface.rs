@@ -175,6 +175,8 @@ pub enum Company {
     None,
     /// Other threads of this process, which may need the same processor.
     Others,
+    /// The program, which this thread serves: it must not take the processor from it while there is nothing to do, and is woken soon.
+    Program,
 }
 
 /// Why the NIC refused.

