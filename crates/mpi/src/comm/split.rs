@@ -152,11 +152,12 @@ impl Communicator {
     ) -> Result<(Option<Arc<Communicator>>, Option<&'static str>)> {
         let resource = hints.and_then(|hints| hints.value(RESOURCE_KEY));
         let mut instances = [NO_INSTANCE; KINDS];
+        let node = self.node_of(process);
         let color = match split_type {
             MPI_UNDEFINED => None,
-            MPI_COMM_TYPE_SHARED => self.node_of(process),
+            MPI_COMM_TYPE_SHARED => Some(0),
             MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => match resource {
-                Some(b"mpi_shared_memory") => self.node_of(process),
+                Some(b"mpi_shared_memory") => Some(0),
                 Some(resource) => placement.instance(resource),
                 None => None,
             },
@@ -179,18 +180,20 @@ impl Communicator {
         };
         if self.is_inter() {
             // The sides of an intercommunicator would have to agree on the kind of resource: none is chosen.
+            let color = color.map(|color| color_on_node(node, color));
             return Ok((self.split_inter(process, color, key)?, None));
         }
-        self.split_by_resource(process, color, key, instances)
+        self.split_by_resource(process, color, key, node, instances)
     }
 
-    /// Splits those with a colour by it, and those without by the largest kind of resource that tells some of them
-    /// from others. One step for both, since the processes of one call may want different things.
+    /// Splits those with a colour by it and their node, and those without by the largest kind of resource that tells some of
+    /// them from others. One step for both, since the processes of one call may want different things.
     fn split_by_resource(
         self: &Arc<Self>,
         process: &Arc<Process>,
         color: Option<i32>,
         key: i32,
+        node: u32,
         instances: [u32; KINDS],
     ) -> Result<(Option<Arc<Communicator>>, Option<&'static str>)> {
         let channel = Channel::all(process, self);
@@ -200,21 +203,34 @@ impl Communicator {
             let wants = color.is_some() || instances != [NO_INSTANCE; KINDS];
             let mut offer = if wants { Offer::new(process) } else { Offer::none(process) };
             let mut own = encode_row(color, key, offer.to_wire());
+            own.extend(encode(&[node]));
             own.extend(encode(&instances));
             let gathered = channel.allgather(&own).await?;
-            let (mut rows, mut table) = (Vec::new(), Vec::new());
+            let (mut rows, mut nodes, mut table) = (Vec::new(), Vec::new(), Vec::new());
             for bytes in gathered.chunks_exact(own.len()) {
                 let (row, instances) = bytes.split_at(4 * ROW_WORDS);
                 rows.extend_from_slice(row);
-                table.push(decode(instances));
+                let (node, instances) = (decode(instances)[0], &decode(instances)[1..]);
+                nodes.push(node);
+                // Every node counts its resources from 0.
+                let known = |instance: &u32| (*instance != NO_INSTANCE).then_some((node, *instance));
+                table.push(instances.iter().map(known).collect::<Vec<_>>());
             }
             let mut rows = decode_rows(&rows, parent.group());
             let chosen = partition(&table);
-            for (row, chosen) in rows.iter_mut().zip(&chosen) {
-                // Above the colours that this library gives to processes that have one.
-                row.color = row
-                    .color
-                    .or_else(|| chosen.map(|(kind, instance)| (kind as i32 + 1) << 24 | instance as i32));
+            let groups: Vec<_> = rows
+                .iter()
+                .zip(&nodes)
+                .zip(&chosen)
+                .map(|((row, &node), chosen)| {
+                    let given = row.color.map(|color| (None, (node, color as u32)));
+                    given.or(chosen.map(|(kind, instance)| (Some(kind), instance)))
+                })
+                .collect();
+            for (row, group) in rows.iter_mut().zip(&groups) {
+                // Named by the first that is in it.
+                row.color = group
+                    .and_then(|_| groups.iter().position(|first| first == group).map(|first| first as i32));
             }
             let rank = channel.rank() as usize;
             let Some(color) = rows[rank].color else { return Ok((None, None)) };
@@ -229,16 +245,19 @@ const KINDS: usize = Placement::KINDS.len();
 
 impl Communicator {
     /// What names the node of this process: the first process of its world that shares memory with it. Worlds share none.
-    fn node_of(&self, process: &Process) -> Option<i32> {
-        let first = (0..process.size())
-            .find(|other| process.nic().shares_memory(ProcessId(*other)))
-            .map(|first| first as i32);
+    fn node_of(&self, process: &Process) -> u32 {
+        let first = (0..process.size()).find(|other| process.nic().shares_memory(ProcessId(*other)));
+        let first = first.unwrap_or(u32::MAX);
         if !self.is_mixed() {
             return first;
         }
-        let name = [process.world_name().as_slice(), &first.unwrap_or(-1).to_le_bytes()].concat();
-        Some((super::create::hash(&name) >> 1) as i32)
+        super::create::hash(&[process.world_name().as_slice(), &first.to_le_bytes()].concat())
     }
+}
+
+/// One number for both, where only a number can be told.
+fn color_on_node(node: u32, color: i32) -> i32 {
+    (super::create::hash(&[node.to_le_bytes(), color.to_le_bytes()].concat()) >> 1) as i32
 }
 
 /// Stands for the instance of a resource where there is none, or where the process does not ask to be split by it.
@@ -248,18 +267,15 @@ const RESOURCE_KEY: &[u8] = b"mpi_hw_resource_type";
 
 /// For each process the kind and instance of the resource that it is grouped by: from the largest kind to the
 /// smallest, processes that share an instance are grouped if they are not all. `rows`: for each process its instance
-/// of each kind, all bits set where it is not confined to one.
-fn partition(rows: &[Vec<u32>]) -> Vec<Option<(usize, u32)>> {
+/// of each kind, if it is confined to one.
+fn partition<T: Copy + PartialEq>(rows: &[Vec<Option<T>>]) -> Vec<Option<(usize, T)>> {
     let mut chosen = vec![None; rows.len()];
     let kinds = rows.first().map_or(0, Vec::len);
     for kind in 0..kinds {
         for process in 0..rows.len() {
-            let instance = rows[process][kind];
-            if instance == NO_INSTANCE || chosen[process].is_some() {
-                continue;
-            }
+            let Some(instance) = rows[process][kind].filter(|_| chosen[process].is_none()) else { continue };
             let sharing: Vec<usize> =
-                (0..rows.len()).filter(|&other| rows[other][kind] == instance).collect();
+                (0..rows.len()).filter(|&other| rows[other][kind] == Some(instance)).collect();
             if sharing.len() < rows.len() {
                 for other in sharing {
                     chosen[other].get_or_insert((kind, instance));
@@ -304,10 +320,12 @@ mod tests {
 
     #[test]
     fn the_largest_resource_that_tells_processes_apart_is_taken() {
-        const NONE: u32 = NO_INSTANCE;
-        let one_package = [vec![0, 0, 3], vec![0, 0, 4], vec![0, 1, NONE]];
+        let one_package = [[0, 0, 3], [0, 0, 4], [0, 1, 5]].map(|row| row.map(Some).to_vec());
         assert_eq!(partition(&one_package), [Some((1, 0)), Some((1, 0)), Some((1, 1))]);
-        assert_eq!(partition(&[vec![0, 0], vec![0, 0]]), [None, None]);
-        assert_eq!(partition(&[vec![NONE, NONE]]), [None]);
+        assert_eq!(partition(&[vec![Some(0), Some(0)], vec![Some(0), Some(0)]]), [None, None]);
+        assert_eq!(partition::<u32>(&[vec![None, None]]), [None]);
+        let two_hosts =
+            [[(0, 0), (0, 0)], [(0, 0), (0, 1)], [(2, 0), (2, 0)]].map(|row| row.map(Some).to_vec());
+        assert_eq!(partition(&two_hosts), [Some((0, (0, 0))), Some((0, (0, 0))), Some((0, (2, 0)))]);
     }
 }
