@@ -215,6 +215,38 @@ static void views(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
+/* A filetype that is made for one access may have an extent below its span (those of HDF5 do): the view shows it once. */
+static void narrow_extent(void)
+{
+    MPI_File file = fresh("narrow", 0);
+    MPI_Datatype data, filetype;
+    MPI_Offset offset;
+    int out[4], in[4];
+    for (int index = 0; index < 4; index++)
+        out[index] = 100 * check_rank + index;
+    /* Two integers of each rank in either half of the file. */
+    int places[2] = {2 * check_rank, 2 * check_size + 2 * check_rank};
+    MPI_Type_create_indexed_block(2, 2, places, MPI_INT, &data);
+    MPI_Type_create_resized(data, 0, sizeof(int), &filetype);
+    MPI_Type_commit(&filetype);
+    SUCCEEDS(MPI_File_set_view(file, 0, MPI_INT, filetype, "native", MPI_INFO_NULL));
+    SUCCEEDS(MPI_File_write_at_all(file, 0, out, 4, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK_EQUAL(size_on_disk(path), (long)sizeof(int) * 4 * check_size);
+    for (int collective = 0; collective < 2; collective++) {
+        memset(in, -1, sizeof in);
+        SUCCEEDS(collective ? MPI_File_read_at_all(file, 0, in, 4, MPI_INT, MPI_STATUS_IGNORE)
+                            : MPI_File_read_at(file, 0, in, 4, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK(memcmp(in, out, sizeof in) == 0, "%d, %d, %d, %d", in[0], in[1], in[2], in[3]);
+    }
+    SUCCEEDS(MPI_File_get_byte_offset(file, 3, &offset));
+    CHECK_EQUAL(offset, sizeof(int) * (2 * check_size + 2 * check_rank + 1));
+    /* A second one would lie between the data of the first. */
+    FAILS(MPI_File_read_at(file, 1, in, 4, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+    SUCCEEDS(MPI_File_close(&file));
+    MPI_Type_free(&filetype);
+    MPI_Type_free(&data);
+}
+
 static void nonblocking(void)
 {
     enum { PIECES = 16, LENGTH = 20000 };
@@ -464,6 +496,7 @@ int main(int argc, char **argv)
     opening();
     offsets_and_sizes();
     views();
+    narrow_extent();
     nonblocking();
     errors();
     atomic_mode();

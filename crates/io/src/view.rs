@@ -24,7 +24,8 @@ impl Run {
     }
 }
 
-/// A view: from a displacement on, the filetype repeats to the end of the file; its data is what the view shows.
+/// A view: from a displacement on, the filetype repeats to the end of the file; its data is what the view shows (but see
+/// [`View::is_interleaved`]).
 ///
 /// Positions are bytes of the stream, so that an offset in etypes is a position divided by the size of the etype.
 #[derive(Clone, Debug)]
@@ -45,8 +46,6 @@ pub enum ViewError {
     Negative { displacement: i64 },
     /// A displacement of the filetype is below the one before it.
     Decreasing { before: i64, after: i64 },
-    /// A filetype reaches behind the start of the data of the next one.
-    Interleaved { extent: i64, span: i64 },
 }
 
 impl fmt::Display for ViewError {
@@ -67,11 +66,6 @@ impl fmt::Display for ViewError {
                 formatter,
                 "the filetype has data at displacement {after} behind that at {before}; its displacements must not decrease"
             ),
-            ViewError::Interleaved { extent, span } => write!(
-                formatter,
-                "the filetype's data spans {span} bytes, but the next filetype starts after its extent of {extent}; \
-                 make the extent no smaller than the span (MPI_Type_create_resized)"
-            ),
         }
     }
 }
@@ -87,7 +81,7 @@ impl View {
     /// A view.
     ///
     /// # Errors
-    /// What section 14.3 forbids of the filetype; and data of successive filetypes that is interleaved.
+    /// What section 14.3 forbids of the filetype.
     pub fn new(displacement: u64, etype_bytes: u64, filetype: &Layout) -> Result<View, ViewError> {
         if etype_bytes == 0 {
             return Err(ViewError::EmptyEtype);
@@ -108,9 +102,6 @@ impl View {
         });
         match wrong {
             Some(wrong) => Err(wrong),
-            None if filetype.size() > 0 && filetype.extent() < filetype.true_extent() => {
-                Err(ViewError::Interleaved { extent: filetype.extent(), span: filetype.true_extent() })
-            }
             None => Ok(View { displacement, etype_bytes, filetype: filetype.clone() }),
         }
     }
@@ -136,6 +127,13 @@ impl View {
         overlaps
     }
 
+    /// Whether a filetype reaches behind the start of the next one's data. Such a view shows its first filetype only, as in the next
+    /// ones displacements would decrease from one byte of the stream to the next. Libraries that build a filetype for a single
+    /// access (HDF5 does) leave such extents.
+    pub fn is_interleaved(&self) -> bool {
+        self.filetype.size() > 0 && self.filetype.extent() < self.filetype.true_extent()
+    }
+
     /// Whether the stream is the file from the displacement on.
     pub fn is_contiguous(&self) -> bool {
         self.filetype.contiguous(2).is_some()
@@ -152,6 +150,9 @@ impl View {
         else {
             return false;
         };
+        if filetypes > 0 && self.is_interleaved() {
+            return false;
+        }
         let start = u128::from(filetypes) * self.filetype.extent().unsigned_abs() as u128;
         let span = (self.filetype.true_lower_bound() + self.filetype.true_extent()).unsigned_abs();
         u128::from(self.displacement) + start + u128::from(span) <= i64::MAX as u128
@@ -197,8 +198,9 @@ impl View {
             return 0;
         }
         let span = (self.filetype.true_lower_bound() + self.filetype.true_extent()) as u64;
-        // Filetypes that lie before the place as a whole; an extent is at least the span of the data, so not 0.
-        let whole = if inside >= span { (inside - span) / extent as u64 + 1 } else { 0 };
+        // Filetypes that lie before the place as a whole; where more than one is shown, an extent is at least the span of the data.
+        let whole =
+            if inside >= span && !self.is_interleaved() { (inside - span) / extent as u64 + 1 } else { 0 };
         let start = whole * size;
         // In the next one: the first byte of the stream that is not before the place.
         let (mut low, mut high) = (0, size);

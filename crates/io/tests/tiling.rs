@@ -99,10 +99,32 @@ fn what_a_view_must_not_be() {
         View::new(0, 1, &blocks(&[(2, 10), (2, 3)])).unwrap_err(),
         ViewError::Decreasing { before: 10, after: 3 }
     );
-    let narrow = Layout::resized(0, 4, &blocks(&[(2, 0), (2, 8)])).unwrap();
-    assert_eq!(View::new(0, 1, &narrow).unwrap_err(), ViewError::Interleaved { extent: 4, span: 10 });
     assert!(View::new(0, 1, &blocks(&[(4, 0), (4, 2)])).unwrap().overlaps());
     assert!(View::new(3, 4, &int).unwrap().is_contiguous());
+}
+
+#[test]
+fn of_interleaved_filetypes_the_first_is_shown() {
+    let byte = Layout::element(Element::Byte);
+    let blocks = |list: &[(u64, i64)]| Layout::hindexed(list.iter().copied(), &byte).unwrap();
+    for extent in [4, 0, -20] {
+        let narrow = Layout::resized(0, extent, &blocks(&[(2, 0), (2, 8)])).unwrap();
+        let view = View::new(100, 1, &narrow).unwrap();
+        assert!(view.is_interleaved() && !view.is_contiguous());
+        assert!(view.reaches(0, 4) && !view.reaches(0, 5) && !view.reaches(4, 1));
+        let mut runs = Vec::new();
+        view.visit(0, 4, &mut |run| {
+            runs.push((run.offset, run.length));
+            true
+        });
+        assert_eq!(runs, [(100, 2), (108, 2)]);
+        assert_eq!(
+            [99, 100, 101, 105, 109, 110, 1000].map(|offset| view.position_at(offset)),
+            [0, 0, 1, 2, 3, 4, 4]
+        );
+    }
+    let narrow = Layout::resized(0, 4, &Layout::element(Element::Byte)).unwrap();
+    assert!(!View::new(0, 1, &narrow).unwrap().is_interleaved());
 }
 
 #[test]

@@ -93,10 +93,15 @@ impl Transfer {
                 MPI_ERR_ARG,
                 format!(
                     "{} bytes at offset {} of the view of \"{}\" would end behind what the view shows, or what a file can \
-                     hold (2^63 - 1 bytes); use a lower offset, and a filetype with data",
+                     hold (2^63 - 1 bytes); use a lower offset, and a filetype with data{}",
                     self.bytes,
                     start / self.mapping.view.etype_bytes(),
-                    self.disk.path().display()
+                    self.disk.path().display(),
+                    match self.mapping.view.is_interleaved() {
+                        true =>
+                            " and an extent no smaller than its span, without which the view shows one filetype",
+                        false => "",
+                    }
                 ),
             ));
         }
