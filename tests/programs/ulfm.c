@@ -433,6 +433,61 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
+/* A member of windows and files dies, with a lock held. */
+static void windows_and_files(void)
+{
+    int last = size - 1, code, all = 1, value = rank;
+    int *memory, *created = calloc(4, sizeof *created);
+    char name[256];
+    MPI_Win allocated, window;
+    MPI_File file;
+    SUCCEEDS(MPI_Win_allocate(4 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, comm, &memory, &allocated));
+    SUCCEEDS(MPI_Win_create(created, 4 * sizeof *created, sizeof *created, MPI_INFO_NULL, comm, &window));
+    MPI_Win_set_errhandler(allocated, MPI_ERRORS_RETURN);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    SUCCEEDS(MPI_Win_fence(0, allocated));
+    SUCCEEDS(MPI_Win_fence(0, window));
+    snprintf(name, sizeof name, "%s/ulfm.%ld.data", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (long)getpid());
+    SUCCEEDS(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm));
+    SUCCEEDS(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    SUCCEEDS(MPIX_Comm_agree(comm, &all));
+    if (rank == last) {
+        SUCCEEDS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, allocated));
+        SUCCEEDS(MPI_Send(&value, 1, MPI_INT, 0, 1, comm));
+        unlink(name);
+        die();
+    }
+    if (rank == 0)
+        SUCCEEDS(MPI_Recv(&value, 1, MPI_INT, last, 1, comm, MPI_STATUS_IGNORE));
+    FAILS(MPI_Win_fence(0, window), MPIX_ERR_PROC_FAILED);
+    /* The lock that the dead one has may be another host's, which then knows that it is free. */
+    code = class_of(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, allocated));
+    CHECK(code == MPI_SUCCESS || code == MPIX_ERR_PROC_FAILED, "class %#x", code);
+    FAILS(MPI_File_write_all(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    MPI_Win other;
+    FAILS(MPI_Win_allocate(4, 1, MPI_INFO_NULL, comm, &memory, &other), MPIX_ERR_PROC_FAILED);
+    /* Those who live make a communicator of their own without shrinking, and requests that are kept fail each time. */
+    MPI_Group whole, living;
+    MPI_Comm some;
+    MPI_Request request;
+    MPI_Comm_group(comm, &whole);
+    MPI_Group_excl(whole, 1, &last, &living);
+    SUCCEEDS(MPI_Comm_create_group(comm, living, 7, &some));
+    MPI_Comm_set_errhandler(some, MPI_ERRORS_RETURN);
+    use(some);
+    SUCCEEDS(MPI_Recv_init(&value, 1, MPI_INT, last, 5, comm, &request));
+    for (int round = 0; round < 2; round++) {
+        SUCCEEDS(MPI_Start(&request));
+        FAILS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+        CHECK(request != MPI_REQUEST_NULL, "a persistent request stays");
+    }
+    SUCCEEDS(MPI_Request_free(&request));
+    MPI_Group_free(&whole);
+    MPI_Group_free(&living);
+    MPI_Comm_free(&some);
+}
+
 /* Nobody dies. */
 static void nobody(void)
 {
@@ -475,7 +530,7 @@ static const struct {
 } cases[] = {
     {"point-to-point", point_to_point}, {"long", long_messages}, {"any-source", any_source}, {"collectives", collectives},
     {"blocked", collectives_blocked}, {"revoke", revocation}, {"agree", agreement}, {"one-by-one", one_by_one},
-    {"nonblocking", nonblocking}, {"inter", between_groups}, {"nobody", nobody}, {"last", last_one}, {"everybody", everybody},
+    {"nonblocking", nonblocking}, {"inter", between_groups}, {"nobody", nobody}, {"windows", windows_and_files}, {"last", last_one}, {"everybody", everybody},
 };
 
 int main(int argc, char **argv)

@@ -217,7 +217,7 @@ impl Process {
             return;
         }
         if let Some(communicator) = self.context_ids().communicator(Context::from_wire(context)) {
-            communicator.forget_context();
+            self.close(&communicator);
         }
         self.faults.active.store(true, Ordering::Release);
     }
@@ -228,8 +228,14 @@ impl Process {
         let mut known = self.faults.known();
         known.look_at(communicator);
         if known.revoked.contains(&communicator.own_context()) {
-            communicator.forget_context();
+            self.close(communicator);
         }
+    }
+
+    /// Nothing begins on a revoked communicator any more. What is sent there looks for that from now on.
+    fn close(&self, communicator: &Communicator) {
+        communicator.forget_context();
+        self.nic().look_before_sending(communicator.peers().processes());
     }
 
     /// What is wrong with an operation with these match bits that needs `peer`, or takes a message from anybody.

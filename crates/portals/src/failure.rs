@@ -50,11 +50,11 @@ impl Core {
         self.transport.ring(self.me);
     }
 
-    /// The puts that had no room at a peer. From now on nothing takes the short way there.
+    /// The puts that had no room at a peer.
     fn take_back_delayed(&self, peer: u32) -> Vec<Put> {
         let mut queues = self.delayed();
         let queue = queues.get_mut(peer as usize).map(std::mem::take).unwrap_or_default();
-        self.tallies.of(peer).delayed.store(1, Ordering::Relaxed);
+        self.tallies.of(peer).go(queue.len() as u32);
         self.delayed_count.fetch_sub(queue.len() as u32, Ordering::Relaxed);
         let put = |delayed| match delayed {
             Delayed::Put(put) => Some(put),

@@ -323,6 +323,12 @@ impl Interface {
         self.core.transport.reaches(peer.0)
     }
 
+    /// From now on [`Interface::put_short`] does nothing for these peers: something may be wrong with a message to them, for which the caller looks
+    /// before it takes the long way.
+    pub fn look_before_sending(&self, peers: impl Iterator<Item = ProcessId>) {
+        peers.for_each(|peer| self.core.tallies.of(peer.0).go_the_long_way());
+    }
+
     /// A peer is dead. What this process has under way with it fails: messages to it that had not gone yet, and messages from it whose
     /// data had not come yet. Entries that name it stay; messages that it had sent as a whole can still be received. A direct put that it had
     /// been told of stays without an event.

@@ -114,8 +114,7 @@ impl Core {
             return helped;
         }
         for (target, counters) in (0..).zip(self.tallies.own()) {
-            let concerned = counters.outstanding.load(Ordering::Relaxed) != 0
-                || counters.delayed.load(Ordering::Relaxed) != 0;
+            let concerned = counters.outstanding.load(Ordering::Relaxed) != 0 || counters.delayed() != 0;
             if concerned && target != self.me && !counters.is_dead() {
                 let one = self.help(target);
                 helped.worked |= one.worked;

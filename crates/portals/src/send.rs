@@ -6,6 +6,7 @@ use crate::memory::{Memory, Place};
 use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM};
 use crate::pipe::PIPE_LEAST;
 use crate::travel::Travel;
+use crate::ways::Counters;
 use parnass_base::atomics::Ordering;
 use parnass_base::{Scratch, lane};
 use parnass_counters::DELAYED_SENDS;
@@ -32,7 +33,7 @@ impl Core {
         if counters.is_dead() {
             return Err(PortalError::Dead(target));
         }
-        if counters.delayed.load(Ordering::Relaxed) == 0
+        if counters.delayed() == 0
             && let Some(outcome) = self.send(put)
         {
             return Ok(outcome);
@@ -53,7 +54,7 @@ impl Core {
         source: Memory,
         length: usize,
     ) -> bool {
-        self.tallies.get(target).is_some_and(|counters| counters.delayed.load(Ordering::Relaxed) == 0)
+        self.tallies.get(target).is_some_and(Counters::is_free)
             && self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
             && {
                 self.counters.sent_short(length as u64);
@@ -96,7 +97,7 @@ impl Core {
             queues.resize_with(target as usize + 1, VecDeque::new);
         }
         queues[target as usize].push_back(what);
-        self.tallies.of(target).delayed.fetch_add(1, Ordering::Relaxed);
+        self.tallies.of(target).delay();
         self.delayed_count.fetch_add(1, Ordering::Relaxed);
         drop(queues);
         self.transport.ring_helper(self.me);
@@ -194,9 +195,7 @@ impl Core {
         if self.tallies.of(target).is_dead() {
             return;
         }
-        if self.tallies.of(target).delayed.load(Ordering::Relaxed) != 0
-            || !self.transport.post(target, tag, &words)
-        {
+        if self.tallies.of(target).delayed() != 0 || !self.transport.post(target, tag, &words) {
             self.delay(target, Delayed::Message { tag, words });
         }
     }
@@ -207,7 +206,7 @@ impl Core {
         let Ok(mut queues) = self.delayed.try_lock() else { return false };
         let mut moved = false;
         for (target, queue) in (0..).zip(queues.iter_mut()).filter(|(_, queue)| !queue.is_empty()) {
-            let count = &self.tallies.of(target).delayed;
+            let counters = self.tallies.of(target);
             while let Some(first) = queue.front() {
                 match first {
                     Delayed::Put(put) => match self.send(put) {
@@ -222,7 +221,7 @@ impl Core {
                     }
                 }
                 queue.pop_front();
-                count.fetch_sub(1, Ordering::Relaxed);
+                counters.go(1);
                 self.delayed_count.fetch_sub(1, Ordering::Relaxed);
                 moved = true;
             }

@@ -42,15 +42,43 @@ impl Deref for Ways {
 pub struct Counters {
     /// Events that will come from it: ends of direct puts, and acks.
     pub outstanding: AtomicU32,
-    /// What could not go to it yet.
-    pub delayed: AtomicU32,
-    /// It is dead. Then `delayed` is not 0, so that nothing takes the short way there.
+    /// What could not go to it yet, and [`LONG_WAY`].
+    delayed: AtomicU32,
     dead: AtomicBool,
 }
 
+/// Nothing takes the short way to this peer: something may be wrong with what goes there.
+const LONG_WAY: u32 = 1 << 31;
+
 impl Counters {
+    /// Whether a message may take the short way: nothing waits to go before it, and nothing can be wrong.
+    #[inline(always)]
+    pub fn is_free(&self) -> bool {
+        self.delayed.load(Ordering::Relaxed) == 0
+    }
+
+    /// How much could not go yet.
+    #[inline(always)]
+    pub fn delayed(&self) -> u32 {
+        self.delayed.load(Ordering::Relaxed) & !LONG_WAY
+    }
+
+    pub fn delay(&self) {
+        self.delayed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn go(&self, count: u32) {
+        self.delayed.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    /// From now on nothing takes the short way.
+    pub fn go_the_long_way(&self) {
+        self.delayed.fetch_or(LONG_WAY, Ordering::Relaxed);
+    }
+
     /// Notes that the peer is dead; whether that is new.
     pub fn die(&self) -> bool {
+        self.go_the_long_way();
         !self.dead.swap(true, Ordering::Relaxed)
     }
 

@@ -1,6 +1,6 @@
 //! From buffers, ranks and tags to puts and match entries: the one place where a message is handed to the NIC.
 
-use crate::comm::{Communicator, Plane, UNKNOWN_CONTEXT};
+use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::datatype::Buffer;
 use crate::error::Result;
@@ -17,9 +17,6 @@ use parnass_portals::{
 
 /// The low half of the match bits: the tag.
 const TAG_BITS: u64 = 0xffff_ffff;
-
-/// Match bits from here on are of no communicator, or of a revoked one.
-const NO_CONTEXT: u64 = (UNKNOWN_CONTEXT as u64) << 32;
 
 /// The 64 bits that a message and a receive must share.
 #[inline]
@@ -78,9 +75,7 @@ impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
     #[inline]
     pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
-        // On a revoked communicator the long way says what is wrong.
-        match_bits < NO_CONTEXT
-            && self.changeable.protocol(data.length) == Protocol::Buffered
+        self.changeable.protocol(data.length) == Protocol::Buffered
             && self.nic().put_short(
                 target,
                 match_bits,

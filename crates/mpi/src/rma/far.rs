@@ -243,7 +243,21 @@ impl Window {
             (Access::Exclusive, false) => Kind::UnlockExclusive,
         };
         let request = self.send(process, rank, Request::new(kind), UserBytes::EMPTY)?;
-        if take { self.answer(process, rank, &request, UserBytes::EMPTY) } else { Ok(()) }
+        if !take {
+            return Ok(());
+        }
+        let (plane, tag) = (Plane::PointToPoint, request.answer_tag());
+        let mut answer =
+            process.start_receive_bytes(&self.communicator, plane, rank, tag, UserBytes::EMPTY)?;
+        process.wait_until(answer.awaited(), || {
+            answer.poll(process).or_else(|| {
+                // Whoever holds it may be dead, which the rank does not know of.
+                let fault = process.fault_of_all(&self.communicator)?;
+                answer.cancel(process);
+                Some(Err(fault.error()))
+            })
+        })?;
+        Ok(())
     }
 
     /// The request for the first `length` bytes at a place, and its table of runs.
