@@ -331,6 +331,18 @@ impl Process {
         }
     }
 
+    /// Why an operation has failed whose peer is gone, or could not be reached: this process may not have heard of its death yet.
+    #[cold]
+    pub(crate) fn reason_of_loss(
+        &self,
+        peer: Option<ProcessId>,
+        match_bits: u64,
+        initiator: ProcessId,
+    ) -> Option<Error> {
+        let unheard = || self.survives().then(|| Fault::Failed(peer.unwrap_or(initiator)).error());
+        self.reason(peer, match_bits).or_else(unheard)
+    }
+
     /// Those of a communicator's members that are dead, in the order in which this process has heard of them.
     pub(crate) fn dead_of(&self, communicator: &Communicator) -> Vec<ProcessId> {
         if self.faults.has_news() {

@@ -64,6 +64,8 @@ pub struct Core {
     /// How much that is, and what will come, by target.
     pub tallies: Tallies,
     pub outstanding_count: AtomicU32,
+    /// How many threads of this process move chunks into it.
+    pub movers: AtomicU32,
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
     pub stopping: AtomicBool,
@@ -138,6 +140,7 @@ impl Core {
             delayed_count: AtomicU32::new(0),
             tallies: Tallies::new(size),
             outstanding_count: AtomicU32::new(0),
+            movers: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),

@@ -42,6 +42,19 @@ impl Core {
         lost.extend(self.far_puts.forget_all(|put| put.target() == peer).into_iter().map(FarPut::take_back));
         lost.extend(self.give_up_pipes(peer));
         self.lock(nic);
+        let of_peer = |index: &u32| {
+            let record = nic.slab.at(*index);
+            record.kind.get() == kind::TRANSFER && record.source.get() == peer
+        };
+        if !self.is_far(peer) {
+            nic.slab.all().filter(of_peer).for_each(|index| transfer::stop(nic, index));
+        }
+        nic.lock().release();
+        // Other threads of this process may still move what they had claimed.
+        while self.movers.load(Ordering::Acquire) != 0 {
+            std::thread::yield_now();
+        }
+        self.lock(nic);
         for put in lost {
             self.queue_copy(nic, &put.event(EventKind::Failed), 0);
         }
@@ -74,8 +87,8 @@ impl Core {
             let flags = record.flags.get();
             match record.kind.get() {
                 kind::TRANSFER => {
-                    if !far && !transfer::abandon(nic, index) {
-                        continue;
+                    if !far {
+                        transfer::abandon(nic, index);
                     }
                     let mut nothing = Outcome::default();
                     self.report(nic, index, EventKind::Failed, Driver::Other, &mut nothing);

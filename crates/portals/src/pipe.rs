@@ -16,6 +16,7 @@ use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
 use crate::memory::Memory;
 use crate::message::{self, PIPED};
+use crate::record::kind;
 use crate::transfer::Work;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_transport::{Bulk, Gauge, Waiting};
@@ -290,7 +291,12 @@ impl Core {
             if over {
                 self.transport.discard(incoming.pipe);
                 self.lock(nic);
-                self.complete(nic, self.me, incoming.index, driver, outcome);
+                // Where its initiator has died meanwhile, it is over already.
+                let record = nic.slab.at(incoming.index);
+                let is_under_way = record.kind.get() == kind::TRANSFER;
+                if is_under_way && nic.slab.resolve(incoming.handle).is_some() {
+                    self.complete(nic, self.me, incoming.index, driver, outcome);
+                }
                 nic.lock().release();
             }
             !over

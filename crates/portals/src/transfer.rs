@@ -75,16 +75,18 @@ fn begin(nic: &Nic, index: u32, state: u64, claim: u64) {
     nic.slab.push(&nic.control.transfers, index);
 }
 
-/// Takes a transfer whose initiator is dead out of the list, if the initiator had its part in moving the bytes. `false`: the target moves them,
-/// and finds that it cannot. Lock held.
-pub fn abandon(nic: &Nic, index: u32) -> bool {
+/// Lets nobody claim anything of a transfer any more whose initiator is dead: what that one had claimed it will never move. Lock held.
+pub fn stop(nic: &Nic, index: u32) {
+    nic.slab.at(index).data[CLAIM].store(NO_CLAIM, Ordering::Release);
+}
+
+/// Takes a transfer that was stopped, and of which nobody moves anything, out of the list. Lock held.
+pub fn abandon(nic: &Nic, index: u32) {
     let state = nic.slab.at(index).data[STATE].load(Ordering::Relaxed);
-    let stuck = state & (WANTS_PIPE | PIPED) != 0 || state & NEITHER_CAN == NEITHER_CAN;
-    if stuck {
-        nic.slab.at(index).data[CLAIM].store(NO_CLAIM, Ordering::Release);
-        nic.slab.remove(&nic.control.transfers, index);
+    if state & (UNCOUNTED | WANTS_PIPE | PIPED) == 0 {
+        nic.control.unclaimed.fetch_sub(1, Ordering::Relaxed);
     }
-    stuck
+    nic.slab.remove(&nic.control.transfers, index);
 }
 
 /// Adds the pipes of a NIC that are not in `known` yet. Lock held.
@@ -255,6 +257,14 @@ impl Core {
         if nic.control.unclaimed.load(Ordering::Relaxed) == 0 {
             return false;
         }
+        // Pairs with the acquire in `fail`: what this thread has claimed is settled when it no longer counts.
+        self.movers.fetch_add(1, Ordering::AcqRel);
+        let moved = self.move_chunks(nic, driver, outcome);
+        self.movers.fetch_sub(1, Ordering::AcqRel);
+        moved
+    }
+
+    fn move_chunks(&self, nic: &Nic, driver: Driver, outcome: &mut Outcome) -> bool {
         self.lock(nic);
         let works = works_of(nic, None);
         nic.lock().release();

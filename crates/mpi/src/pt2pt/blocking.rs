@@ -130,7 +130,7 @@ impl Process {
         }
         if self.wait_slot(name, Some(target), match_bits, None).failed {
             return Err(self
-                .reason(Some(target), match_bits)
+                .reason_of_loss(Some(target), match_bits, target)
                 .unwrap_or_else(|| lost(Some(target), "sent to")));
         }
         Ok(())
@@ -204,7 +204,8 @@ impl Process {
             Ok(Appended::Posted(entry)) => {
                 let completion = self.wait_slot(name, criteria.source, criteria.match_bits, Some(entry));
                 if completion.failed
-                    && let Some(error) = self.reason(criteria.source, criteria.match_bits)
+                    && let Some(error) =
+                        self.reason_of_loss(criteria.source, criteria.match_bits, completion.initiator)
                 {
                     return Err(error);
                 }

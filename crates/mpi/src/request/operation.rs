@@ -138,7 +138,7 @@ impl Operation {
     pub(crate) fn finish(&mut self, process: &Process, completion: &Completion) -> Result<Outcome> {
         let held = self.held.take();
         if completion.failed
-            && let Some(error) = process.reason(self.peer, self.match_bits)
+            && let Some(error) = process.reason_of_loss(self.peer, self.match_bits, completion.initiator)
         {
             // Somebody may still read what was to be sent.
             if let Some(held) = held.filter(|_| self.direction == Direction::Send) {
