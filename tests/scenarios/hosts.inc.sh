@@ -36,7 +36,7 @@ PasswordAuthentication no
 StrictModes no
 UsePAM no
 PidFile none
-SetEnv PATH=$keys/bin:/usr/local/bin:/usr/bin:/bin
+SetEnv PATH=$keys/bin:/usr/local/bin:/usr/bin:/bin HOME=$keys
 END
     cat >"$keys/config" <<END
 IdentityFile $keys/user

@@ -154,7 +154,7 @@ fn subsets_are_created_by_all_or_by_their_members() {
             assert_eq!(world.create(process, &stranger).unwrap_err().class(), MPI_ERR_GROUP);
             let other = Group::single(ProcessId((process.rank() + 1) % size));
             if size > 1 {
-                assert_eq!(world.create_group(process, &other, 0).unwrap_err().class(), MPI_ERR_GROUP);
+                assert!(world.create_group(process, &other, 0).unwrap().is_none());
             }
             assert_eq!(world.create_group(process, own, -1).unwrap_err().class(), MPI_ERR_TAG);
         });
@@ -315,7 +315,7 @@ fn splits_by_resource() {
         let mut hints = Info::new();
         let sharing = Some(near.len() as i32);
         for (resource, size) in
-            [(&b"mpi_shared_memory"[..], sharing), (b"hwloc://Machine", Some(4)), (b"no such thing", None)]
+            [(&b"mpi_shared_memory"[..], sharing), (b"hwloc://Machine", sharing), (b"no such thing", None)]
         {
             hints.set(b"mpi_hw_resource_type", resource).unwrap();
             let guided = MPI_COMM_TYPE_HW_GUIDED;

@@ -438,6 +438,13 @@ impl Interface {
         self.core.progress(sink)
     }
 
+    /// Lets another process run, if this one has no processor of its own.
+    pub fn step_aside(&self) {
+        if self.core.transport.spins() == 0 {
+            self.core.transport.step_aside(0);
+        }
+    }
+
     /// See [`Ticket`].
     pub fn ticket(&self) -> Ticket {
         Ticket(self.core.transport.rings())

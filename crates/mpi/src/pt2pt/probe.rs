@@ -94,7 +94,10 @@ impl Process {
     /// What a probe has found; an error if it has found nothing, and cannot find what it looks for.
     fn found_or_hopeless<T>(&self, found: Option<T>, criteria: &Criteria) -> Result<Option<T>> {
         match found {
-            None => self.reason(criteria.source, criteria.match_bits).map_or(Ok(None), Err),
+            None => {
+                self.nic().step_aside();
+                self.reason(criteria.source, criteria.match_bits).map_or(Ok(None), Err)
+            }
             found => Ok(found),
         }
     }

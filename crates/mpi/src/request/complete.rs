@@ -60,7 +60,7 @@ pub fn wait(process: &Process, request: &Request) -> Result<Status> {
 /// MPI_Test.
 pub fn test(process: &Process, request: &Request) -> Option<Result<Status>> {
     request.poll(process).or_else(|| {
-        process.progress();
+        process.progress_for_test();
         request.poll(process)
     })
 }
@@ -68,7 +68,7 @@ pub fn test(process: &Process, request: &Request) -> Option<Result<Status>> {
 /// MPI_Request_get_status.
 pub fn get_status(process: &Process, request: &Request) -> Option<Result<Status>> {
     request.peek(process).or_else(|| {
-        process.progress();
+        process.progress_for_test();
         request.peek(process)
     })
 }
@@ -119,7 +119,7 @@ pub fn get_status_all(
 fn all_complete(process: &Process, requests: &(impl RequestList + ?Sized)) -> bool {
     let complete = || live(requests).all(|request| request.is_complete(process));
     complete() || {
-        process.progress();
+        process.progress_for_test();
         complete()
     }
 }
@@ -172,7 +172,7 @@ fn look_some(process: &Process, requests: &(impl RequestList + ?Sized)) -> Found
 fn look_twice<T>(process: &Process, look: impl Fn() -> Found<T>) -> Found<T> {
     match look() {
         Found::NoneComplete => {
-            process.progress();
+            process.progress_for_test();
             look()
         }
         found => found,

@@ -120,7 +120,7 @@ impl Window {
 
     /// MPI_Win_test: whether MPI_Win_wait would return at once; if so it has been done.
     pub fn test(&self, process: &Process) -> Result<bool> {
-        process.progress();
+        process.progress_for_test();
         let mut exposed = guard(&self.epochs.exposed);
         let completions = exposed.as_mut().ok_or_else(|| self.not_open("MPI_Win_post"))?;
         while let Some(operation) = completions.last_mut() {
