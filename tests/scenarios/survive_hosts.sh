@@ -20,4 +20,5 @@ ip -n "$net-2" link set eth0 down
 wait "$job" || { cat out; exit 1; }
 grep -q 'ulfm_work: ok with 2 ranks, mended at least once' out || { cat out; exit 1; }
 cat out
+rm -f out
 echo "survive_hosts: ok"
