@@ -171,29 +171,44 @@ impl Launcher for Client {
     }
 }
 
+/// Puts bytes as hexadecimal digits into values of at most so many digits, two for each byte, and their number under the name itself.
+pub(crate) fn put_pieces(
+    name: &str,
+    bytes: &[u8],
+    digits: usize,
+    mut put: impl FnMut(&str, &str) -> io::Result<()>,
+) -> io::Result<()> {
+    let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
+    put(name, &format!("n{}", pieces.len()))?;
+    for (index, piece) in pieces.into_iter().enumerate() {
+        put(&format!("{name}-{index}"), &bytes::digits(piece))?;
+    }
+    Ok(())
+}
+
+/// What [`put_pieces`] has put.
+pub(crate) fn get_pieces(name: &str, mut get: impl FnMut(&str) -> io::Result<String>) -> io::Result<Vec<u8>> {
+    let count = get(name)?;
+    let count: usize =
+        count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
+    let mut bytes = Vec::new();
+    for index in 0..count {
+        let text = get(&format!("{name}-{index}"))?;
+        bytes.extend(bytes::of_digits(&text).ok_or_else(|| malformed(&text))?);
+    }
+    Ok(bytes)
+}
+
 impl Store for Client {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // Each byte is two digits, and the server counts a closing zero.
+        // The server counts a closing zero.
         let digits = (self.value_bytes - 2).min(DIGITS_MAXIMUM);
-        let pieces: Vec<&[u8]> = bytes.chunks(digits / 2).collect();
-        self.put_text(name, &format!("n{}", pieces.len()))?;
-        for (index, piece) in pieces.into_iter().enumerate() {
-            self.put_text(&format!("{name}-{index}"), &bytes::digits(piece))?;
-        }
-        Ok(())
+        put_pieces(name, bytes, digits, |name, text| self.put_text(name, text))
     }
 
     /// Names are of the whole job here: each says itself whose it is.
     fn get(&mut self, _rank: u32, name: &str) -> io::Result<Vec<u8>> {
-        let count = self.get_text(name)?;
-        let count: usize =
-            count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
-        let mut bytes = Vec::new();
-        for index in 0..count {
-            let text = self.get_text(&format!("{name}-{index}"))?;
-            bytes.extend(bytes::of_digits(&text).ok_or_else(|| malformed(&text))?);
-        }
-        Ok(bytes)
+        get_pieces(name, |name| self.get_text(name))
     }
 
     fn barrier(&mut self) -> io::Result<()> {

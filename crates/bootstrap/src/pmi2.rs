@@ -5,8 +5,7 @@
 use std::io;
 
 use crate::foreign::Store;
-use crate::pmi::{Launcher, Line, field, malformed};
-use parnass_base::bytes;
+use crate::pmi::{Launcher, Line, field, get_pieces, malformed, put_pieces};
 
 /// Bytes of the length in front of a command.
 const LENGTH_BYTES: usize = 6;
@@ -133,26 +132,12 @@ fn words_of(text: &str) -> Option<Words> {
 
 impl Store for Client {
     fn put(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // Each byte is two digits.
-        let pieces: Vec<&[u8]> = bytes.chunks(DIGITS_MAXIMUM / 2).collect();
-        self.put_text(name, &format!("n{}", pieces.len()))?;
-        for (index, piece) in pieces.into_iter().enumerate() {
-            self.put_text(&format!("{name}-{index}"), &bytes::digits(piece))?;
-        }
-        Ok(())
+        put_pieces(name, bytes, DIGITS_MAXIMUM, |name, text| self.put_text(name, text))
     }
 
     /// Names are of the whole job here: each says itself whose it is.
     fn get(&mut self, _rank: u32, name: &str) -> io::Result<Vec<u8>> {
-        let count = self.get_text(name)?;
-        let count: usize =
-            count.strip_prefix('n').and_then(|count| count.parse().ok()).ok_or_else(|| malformed(&count))?;
-        let mut bytes = Vec::new();
-        for index in 0..count {
-            let text = self.get_text(&format!("{name}-{index}"))?;
-            bytes.extend(bytes::of_digits(&text).ok_or_else(|| malformed(&text))?);
-        }
-        Ok(bytes)
+        get_pieces(name, |name| self.get_text(name))
     }
 
     fn barrier(&mut self) -> io::Result<()> {
