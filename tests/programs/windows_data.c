@@ -231,8 +231,11 @@ static void together(int flavor)
     enum { ROUNDS = 300, WIDE = 100 };
     struct box box = open_box(flavor, 4096);
     MPI_Aint base = box.bases[0];
-    double halves[WIDE];
+    double halves[WIDE], old[WIDE];
     long long last = -1, one = 1, seen;
+    MPI_Datatype every_second;
+    MPI_Type_vector(WIDE / 2, 1, 2, MPI_DOUBLE, &every_second);
+    MPI_Type_commit(&every_second);
     for (int index = 0; index < WIDE; index++)
         halves[index] = 0.5;
     MPI_Win_fence(0, box.win);
@@ -243,7 +246,13 @@ static void together(int flavor)
         CHECK(seen > last, "a counter went from %lld to %lld", last, seen);
         last = seen;
         MPI_Accumulate(halves, WIDE, MPI_DOUBLE, 0, base + 1024, WIDE, MPI_DOUBLE, MPI_SUM, box.win);
-        /* A counter that is raised by comparing. */
+        /* The same elements one by one, and with gaps: whatever the form of an accumulate, none comes between another's steps. */
+        MPI_Accumulate(halves, 1, MPI_DOUBLE, 0, base + 1024, 1, MPI_DOUBLE, MPI_SUM, box.win);
+        MPI_Fetch_and_op(halves, old, MPI_DOUBLE, 0, base + 1024 + 8, MPI_SUM, box.win);
+        MPI_Get_accumulate(halves, WIDE / 2, MPI_DOUBLE, old, WIDE / 2, MPI_DOUBLE, 0, base + 1024, 1, every_second, MPI_SUM,
+                           box.win);
+        /* A counter that is raised by adding and by comparing. */
+        MPI_Accumulate(&one, 1, MPI_LONG_LONG, 0, base + 8, 1, MPI_LONG_LONG, MPI_SUM, box.win);
         long long expected = 0, wanted, found;
         for (;;) {
             wanted = expected + 2;
@@ -263,9 +272,12 @@ static void together(int flavor)
     MPI_Get(&seen, 1, MPI_LONG_LONG, 0, base + 8, 1, MPI_LONG_LONG, box.win);
     MPI_Win_unlock(0, box.win);
     CHECK_EQUAL(last, (long long)ROUNDS * size);
-    CHECK_EQUAL(seen, 2LL * ROUNDS * size);
-    for (int index = 0; index < WIDE; index++)
-        CHECK(halves[index] == 0.5 * ROUNDS * size, "sum %g", halves[index]);
+    CHECK_EQUAL(seen, 3LL * ROUNDS * size);
+    for (int index = 0; index < WIDE; index++) {
+        int times = 1 + (index < 2) + (index % 2 == 0);
+        CHECK(halves[index] == 0.5 * ROUNDS * size * times, "sum %g of element %d", halves[index], index);
+    }
+    MPI_Type_free(&every_second);
     MPI_Win_fence(0, box.win);
     close_box(&box);
 }

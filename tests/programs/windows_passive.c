@@ -1,5 +1,6 @@
 /* One-sided operations take effect while the target computes without calling MPI (MPI 5.0, section 12.7.3); locks exclude. */
 #include "check.h"
+#include <sched.h>
 
 static int rank, size;
 
@@ -71,6 +72,45 @@ static void locks_exclude(void)
     MPI_Win_free(&win);
 }
 
+/* What a flush has completed is there for whoever looks afterwards: of two ranks that each put a mark, flush, and then get the
+ * other's, at least one sees it. */
+static void a_flush_completes(void)
+{
+    enum { ROUNDS = 5000, APART = 64 };
+    char *base;
+    MPI_Win win;
+    MPI_Win_allocate(rank == 0 ? 4 * APART : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    if (rank == 0)
+        memset(base, 0, 4 * APART);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank < 2) {
+        int missed = 0;
+        MPI_Win_lock_all(0, win);
+        for (long long round = 1; round <= ROUNDS; round++) {
+            long long other = 0;
+            /* Both start at once. */
+            MPI_Put(&round, 1, MPI_LONG_LONG, 0, (2 + rank) * APART, 1, MPI_LONG_LONG, win);
+            for (int tries = 0; other < round; tries++) {
+                MPI_Get(&other, 1, MPI_LONG_LONG, 0, (3 - rank) * APART, 1, MPI_LONG_LONG, win);
+                MPI_Win_flush(0, win);
+                if (tries > 1000)
+                    sched_yield();
+            }
+            MPI_Put(&round, 1, MPI_LONG_LONG, 0, rank * APART, 1, MPI_LONG_LONG, win);
+            MPI_Win_flush(0, win);
+            MPI_Get(&other, 1, MPI_LONG_LONG, 0, (1 - rank) * APART, 1, MPI_LONG_LONG, win);
+            MPI_Win_flush(0, win);
+            long long saw = other >= round, partner;
+            MPI_Sendrecv(&saw, 1, MPI_LONG_LONG, 1 - rank, 0, &partner, 1, MPI_LONG_LONG, 1 - rank, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+            missed += !saw && !partner;
+        }
+        CHECK_EQUAL(missed, 0);
+        MPI_Win_unlock_all(win);
+    }
+    MPI_Win_free(&win);
+}
+
 /* Who waits for a lock sleeps, and receives nevertheless what others send him. */
 static void waiting_sleeps(void)
 {
@@ -107,6 +147,7 @@ int main(int argc, char **argv)
     target_computes(0);
     target_computes(1);
     locks_exclude();
+    a_flush_completes();
     waiting_sleeps();
     return check_end("windows_passive");
 }

@@ -55,6 +55,9 @@ pub trait Class: Send + Sync + Sized + 'static {
     /// returned to the program again.
     const NAMED: bool;
 
+    /// Whether looking one up is to take no call: of classes whose handles are not predefined, and whose calls are short.
+    const FOUND_INLINE: bool = false;
+
     /// The table of the class.
     fn table() -> &'static Table<Self>;
 
@@ -253,7 +256,7 @@ impl<T: Class> Table<T> {
             }
             return self.find_undefined(offset);
         }
-        self.find_dynamic(handle)
+        if T::FOUND_INLINE { self.search(handle) } else { self.find_dynamic(handle) }
     }
 
     /// A predefined object that is not there: there is none, or it is the first look at this class.
@@ -266,6 +269,11 @@ impl<T: Class> Table<T> {
 
     #[inline(never)]
     fn find_dynamic(&self, handle: usize) -> Option<Held<T>> {
+        self.search(handle)
+    }
+
+    #[inline(always)]
+    fn search(&self, handle: usize) -> Option<Held<T>> {
         let bits = handle.wrapping_sub(FIRST_DYNAMIC);
         if bits >> (INDEX_BITS + GENERATION_BITS) != T::TAG as usize {
             return None;

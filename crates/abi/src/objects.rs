@@ -102,7 +102,9 @@ class!(Info, 6, MPI_INFO_NULL, 8, MPI_ERR_INFO, "info object", named = false, {
 });
 class!(Message, 7, MPI_MESSAGE_NULL, 8, MPI_ERR_REQUEST, "message", named = false);
 class!(File, 8, MPI_FILE_NULL, 8, MPI_ERR_FILE, "file", named = false);
-class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = true);
+class!(Window, 9, MPI_WIN_NULL, 8, MPI_ERR_WIN, "window", named = true, {
+    const FOUND_INLINE: bool = true;
+});
 class!(Session, 10, MPI_SESSION_NULL, 8, MPI_ERR_SESSION, "session", named = true, {
     const ALWAYS: bool = true;
 });

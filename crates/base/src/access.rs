@@ -1,7 +1,7 @@
 //! A lock that many may share or one may hold alone, in memory that processes share. Who cannot have it waits on
 //! something else (a bell), so that it can go on working meanwhile: the lock only says whether somebody waits.
 
-use crate::atomics::{AtomicU32, Ordering, fence};
+use crate::atomics::{AtomicU32, Ordering, full_fence};
 
 /// The lock. Zeroed memory is a free lock.
 ///
@@ -64,7 +64,7 @@ impl AccessLock {
             Access::Shared => drop(self.word.fetch_sub(1, Ordering::Release)),
         }
         // Pairs with the fence in `begin_wait`: either the waiter finds the lock free, or it is seen here.
-        fence(Ordering::SeqCst);
+        full_fence();
         self.waiters.load(Ordering::Relaxed) != 0
     }
 
@@ -72,7 +72,7 @@ impl AccessLock {
     pub fn begin_wait(&self) {
         self.waiters.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `release`.
-        fence(Ordering::SeqCst);
+        full_fence();
     }
 
     /// The wait is over.

@@ -308,6 +308,14 @@ impl Layout {
         }
     }
 
+    /// Bytes of one copy, if copies are runs of bytes that follow each other from the buffer's address on; 0 otherwise.
+    pub fn plain_size(&self) -> u32 {
+        match self.0.dense && self.0.program.first == 0 {
+            true => u32::try_from(self.size()).unwrap_or(0),
+            false => 0,
+        }
+    }
+
     /// Lowest byte and length in bytes of the memory that `count` copies span, from the buffer's address.
     #[inline]
     pub fn footprint(&self, count: u64) -> (i64, u64) {

@@ -17,5 +17,5 @@ pub use element::{Element, Family};
 pub use external32::ConversionError;
 pub use layout::{Layout, LayoutError};
 pub use operator::{Operand, Operator};
-pub use reduce::reduce;
+pub use reduce::{combine_word, reduce};
 pub use signature::Signature;

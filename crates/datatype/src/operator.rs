@@ -54,25 +54,62 @@ impl Operand {
 }
 
 impl Operator {
+    /// In the order of their discriminants.
+    const ALL: [Operator; 14] = {
+        use Operator::*;
+        [
+            Max,
+            Min,
+            Sum,
+            Product,
+            LogicalAnd,
+            BitwiseAnd,
+            LogicalOr,
+            BitwiseOr,
+            LogicalXor,
+            BitwiseXor,
+            MinLocation,
+            MaxLocation,
+            Replace,
+            Nothing,
+        ]
+    };
+
+    /// For each operator a bit for each element that it is defined on.
+    const ACCEPTED: [u32; Operator::ALL.len()] = {
+        let mut accepted = [0; Operator::ALL.len()];
+        let mut which = 0;
+        while which < accepted.len() {
+            let mut element = 0;
+            while element < Element::ALL.len() {
+                let takes = Operator::ALL[which].takes(Element::ALL[element].family());
+                accepted[which] |= (takes as u32) << Element::ALL[element] as u32;
+                element += 1;
+            }
+            which += 1;
+        }
+        accepted
+    };
+
+    /// Whether the operator is defined on single elements of a family.
+    const fn takes(self, family: Family) -> bool {
+        use Operator::*;
+        match self {
+            Max | Min => matches!(family, Family::Integer | Family::FloatingPoint),
+            Sum | Product => matches!(family, Family::Integer | Family::FloatingPoint | Family::Complex),
+            LogicalAnd | LogicalOr | LogicalXor => matches!(family, Family::Integer | Family::Logical),
+            BitwiseAnd | BitwiseOr | BitwiseXor => matches!(family, Family::Integer | Family::Byte),
+            MinLocation | MaxLocation => false,
+            Replace | Nothing => true,
+        }
+    }
+
     /// Whether the operator is defined on such operands.
+    #[inline]
     pub fn accepts(self, operand: Operand) -> bool {
         use Operator::*;
         match operand {
-            Operand::One(element) => {
-                let family = element.family();
-                match self {
-                    Max | Min => matches!(family, Family::Integer | Family::FloatingPoint),
-                    Sum | Product => {
-                        matches!(family, Family::Integer | Family::FloatingPoint | Family::Complex)
-                    }
-                    LogicalAnd | LogicalOr | LogicalXor => {
-                        matches!(family, Family::Integer | Family::Logical)
-                    }
-                    BitwiseAnd | BitwiseOr | BitwiseXor => matches!(family, Family::Integer | Family::Byte),
-                    MinLocation | MaxLocation => false,
-                    Replace | Nothing => true,
-                }
-            }
+            Operand::One(element) => Operator::ACCEPTED[self as usize] & 1 << element as u32 != 0,
             Operand::Pair { value, index } => match self {
                 MinLocation | MaxLocation => {
                     let ordered = |element: Element| {

@@ -27,6 +27,7 @@ pub fn reduce(
         match (operator, operand) {
             (Operator::Nothing, _) => {}
             (Operator::Replace, _) => std::ptr::copy(input, inout, operand.extent() as usize * count),
+            (_, Operand::One(element)) if count == 1 => one(operator, element, input, inout, 1),
             (_, Operand::One(element)) => widest(operator, element, input, inout, count),
             (_, Operand::Pair { value, index }) => {
                 pair(operator == Operator::MinLocation, value, index, input, inout, count);
@@ -34,6 +35,22 @@ pub fn reduce(
         }
     }
     true
+}
+
+/// As [`reduce`] for one element of eight bytes on which the operator is defined, where that is a matter of one instruction.
+#[inline(always)]
+pub fn combine_word(operator: Operator, operand: Operand, input: u64, inout: u64) -> Option<u64> {
+    use Element::{Float64, Int64, Long, Uint64, UnsignedLong};
+    match (operator, operand) {
+        (Operator::Sum, Operand::One(Int64 | Uint64 | Long | UnsignedLong)) => {
+            Some(input.wrapping_add(inout))
+        }
+        (Operator::Sum, Operand::One(Float64)) => {
+            Some((f64::from_bits(input) + f64::from_bits(inout)).to_bits())
+        }
+        (Operator::Replace, _) => Some(input),
+        _ => None,
+    }
 }
 
 /// Every loop: the buffers may be unaligned, which costs nothing where it is not so.

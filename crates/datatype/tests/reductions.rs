@@ -1,7 +1,7 @@
 //! Every operator on every element, against values worked out one at a time in wide arithmetic.
 
 use parnass_base::Scratch;
-use parnass_datatype::{Element, Family, Operand, Operator, reduce};
+use parnass_datatype::{Element, Family, Operand, Operator, combine_word, reduce};
 
 const OPERATORS: [Operator; 14] = [
     Operator::Max,
@@ -283,6 +283,30 @@ fn pairs_of_value_and_index() {
             }
         }
     }
+}
+
+#[test]
+fn a_word_is_combined_as_memory_is() {
+    let mut combined = 0;
+    for element in Element::ALL.into_iter().filter(|element| element.size() == 8) {
+        for operator in OPERATORS.into_iter().filter(|operator| operator.accepts(Operand::One(element))) {
+            for seed in 0..50 {
+                let (input, inout) = (noise(8, 2 * seed), noise(8, 2 * seed + 1));
+                let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+                let operand = Operand::One(element);
+                let Some(result) = combine_word(operator, operand, word(&input), word(&inout)) else {
+                    continue;
+                };
+                assert_eq!(
+                    result,
+                    word(&run(operator, operand, &input, &inout, 1)),
+                    "{operator:?} {element:?}"
+                );
+                combined += 1;
+            }
+        }
+    }
+    assert!(combined > 0);
 }
 
 #[test]

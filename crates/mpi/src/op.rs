@@ -68,6 +68,7 @@ impl Op {
     }
 
     /// The operator of a predefined operation.
+    #[inline]
     pub fn operator(&self) -> Option<Operator> {
         match self.kind {
             Kind::Predefined { operator, .. } => Some(operator),

@@ -11,7 +11,7 @@
 use crate::core::Core;
 use crate::interface::{PortalError, ProcessId};
 use parnass_base::access::{Access, AccessLock};
-use parnass_base::atomics::{AtomicU32, Ordering, fence};
+use parnass_base::atomics::{AtomicU32, Ordering, full_fence};
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
 use std::io;
@@ -59,6 +59,7 @@ pub struct Segment {
     head: Placed<Head>,
     guards: Table<Guard>,
     members: Box<[ProcessId]>,
+    holder: u32,
     spins: u32,
 }
 
@@ -73,7 +74,7 @@ fn no_memory(what: &str, length: usize, error: &io::Error) -> PortalError {
     PortalError::OutOfMemory(format!("cannot {what} {length} bytes of shared memory: {error}"))
 }
 
-/// The right to update a part of a segment, until it is dropped.
+/// The right to update a part of a segment, until it is dropped, which orders memory as [`Segment::fence`] does on x86-64.
 #[derive(Debug)]
 pub struct Update<'a>(&'a Lock);
 
@@ -118,6 +119,7 @@ impl Segment {
             guards: window.table(LINE, members.len()),
             window,
             members,
+            holder: core.transport.holder(),
             spins: core.transport.spins().min(UPDATE_SPINS),
         })
     }
@@ -172,15 +174,22 @@ impl Segment {
     #[inline]
     pub fn update(&self, member: u32) -> Update<'_> {
         let lock = &self.guards[member as usize].update;
-        // Whoever died in an update has taken the job with him: what he left is looked at by nobody.
-        lock.acquire(self.core.transport.holder(), self.spins, self.core.transport.holder_lives());
+        if !lock.try_acquire(self.holder) {
+            self.update_later(lock);
+        }
         Update(lock)
+    }
+
+    #[cold]
+    fn update_later(&self, lock: &Lock) {
+        // Whoever died in an update has taken the job with him: what he left is looked at by nobody.
+        lock.acquire(self.holder, self.spins, self.core.transport.holder_lives());
     }
 
     /// Everything that this process has done to memory comes before all that it does from now on.
     #[inline]
     pub fn fence() {
-        fence(Ordering::SeqCst);
+        full_fence();
     }
 }
 

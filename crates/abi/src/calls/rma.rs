@@ -13,6 +13,7 @@ pub enum Completion {
 }
 
 impl Completion {
+    #[inline(always)]
     fn tell(self) -> Result<()> {
         match self {
             Completion::Call => Ok(()),
@@ -22,6 +23,7 @@ impl Completion {
 }
 
 /// MPI_Put and MPI_Rput.
+#[inline(always)]
 pub fn put(
     call: &Call,
     completion: Completion,
@@ -39,11 +41,13 @@ pub fn put(
     completion.tell()
 }
 
+#[inline(always)]
 fn place(rank: i32, displacement: i64, count: i64, datatype: &Arc<Datatype>) -> Place<'_> {
     Place { rank, displacement, count: count as u64, datatype }
 }
 
 /// MPI_Get and MPI_Rget.
+#[inline(always)]
 pub fn get(
     call: &Call,
     completion: Completion,
@@ -62,6 +66,7 @@ pub fn get(
 }
 
 /// MPI_Accumulate and MPI_Raccumulate.
+#[inline(always)]
 pub fn accumulate(
     call: &Call,
     completion: Completion,
@@ -113,6 +118,7 @@ pub fn get_accumulate(
 }
 
 /// MPI_Fetch_and_op.
+#[inline(always)]
 pub fn fetch_and_op(
     call: &Call,
     origin_addr: Address,
@@ -134,6 +140,7 @@ pub fn fetch_and_op(
 }
 
 /// MPI_Compare_and_swap.
+#[inline(always)]
 pub fn compare_and_swap(
     call: &Call,
     origin_addr: Address,

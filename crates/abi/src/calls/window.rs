@@ -99,6 +99,7 @@ pub fn win_fence(call: &Call, assert: i32, win: &Arc<Window>) -> Result<()> {
 }
 
 /// MPI_Win_flush.
+#[inline(always)]
 pub fn win_flush(call: &Call, rank: i32, win: &Arc<Window>) -> Result<()> {
     win.flush(call.process(), rank)
 }

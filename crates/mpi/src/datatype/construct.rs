@@ -359,6 +359,7 @@ impl Datatype {
         let recipe = RecipeBuilder::new(MPI_COMBINER_DUP, CountForm::Int).datatypes([old]);
         Ok(Arc::new(Datatype {
             layout: old.layout.clone(),
+            plain: old.plain,
             operand: old.operand,
             predefined: None,
             permanent: false,

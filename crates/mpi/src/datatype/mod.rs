@@ -51,6 +51,8 @@ impl<'a> Buffer<'a> {
 /// A datatype. Lives in an [`Arc`]: handles, operations and the types derived from it hold one.
 pub struct Datatype {
     layout: Layout,
+    /// As [`Layout::plain_size`].
+    plain: u32,
     operand: Option<Operand>,
     /// Handle value of a predefined datatype.
     predefined: Option<usize>,
@@ -78,8 +80,10 @@ pub struct Recipe {
 impl Datatype {
     /// A predefined datatype.
     fn named(handle: usize, name: &str, operand: Operand) -> Datatype {
+        let layout = layout_of(operand);
         Datatype {
-            layout: layout_of(operand),
+            plain: layout.plain_size(),
+            layout,
             operand: Some(operand),
             predefined: Some(handle),
             permanent: true,
@@ -93,6 +97,7 @@ impl Datatype {
     /// A derived datatype, not committed yet.
     fn derived(layout: Layout, recipe: Recipe) -> Arc<Datatype> {
         Arc::new(Datatype {
+            plain: layout.plain_size(),
             layout,
             operand: None,
             predefined: None,
@@ -110,7 +115,16 @@ impl Datatype {
         &self.layout
     }
 
+    /// The length of so many items, if they are runs of bytes that follow each other from the buffer's address on; `None` if
+    /// they are not, and where it is 0 or 4 GiB or more.
+    #[inline(always)]
+    pub fn plain_length(&self, count: u64) -> Option<usize> {
+        let length = u32::try_from(count).ok()?.checked_mul(self.plain)?;
+        (length > 0).then_some(length as usize)
+    }
+
     /// What predefined reduction operators see in it; none for a derived datatype.
+    #[inline]
     pub fn operand(&self) -> Option<Operand> {
         self.operand
     }

@@ -75,8 +75,10 @@ impl ParameterisedDatatypes {
         if let Some(datatype) = made.iter().find(same) {
             return datatype.clone();
         }
+        let layout = layout_of(operand);
         let datatype = Arc::new(Datatype {
-            layout: layout_of(operand),
+            plain: layout.plain_size(),
+            layout,
             operand: Some(operand),
             predefined: None,
             permanent: true,

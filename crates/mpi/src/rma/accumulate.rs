@@ -1,6 +1,6 @@
 //! Accumulates (MPI 5.0, sections 12.3.3 and 12.3.4): updates of a target's memory, under its update lock.
 
-use super::transfer::{Place, Spot, packed, require_room};
+use super::transfer::{Place, Spot, copy, packed, require_room};
 use super::{Reach, Target, Window};
 use crate::constants::*;
 use crate::datatype::{Buffer, Datatype};
@@ -9,7 +9,7 @@ use crate::process::Process;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
 use parnass_counters::WINDOW_ACCUMULATES;
-use parnass_datatype::{Operand, Operator};
+use parnass_datatype::{Operand, Operator, combine_word};
 use parnass_portals::Update;
 use std::sync::Arc;
 
@@ -74,6 +74,31 @@ impl<'a> Combination<'a> {
     }
 }
 
+/// Bytes of the elements that are compared and swapped as one word.
+const WORD: usize = size_of::<u64>();
+
+/// Combines `count` elements, `length` bytes, that stand in memory without gaps and on which the operator is defined.
+#[inline(always)]
+fn combine_plain(
+    operator: Operator,
+    operand: Operand,
+    input: UserAddress,
+    inout: UserAddress,
+    length: usize,
+    count: u64,
+) {
+    if operator == Operator::Nothing {
+        return;
+    }
+    if length == WORD
+        && let Some(word) = combine_word(operator, operand, input.read_word(), inout.read_word())
+    {
+        return inout.write_word(word);
+    }
+    let accepted = parnass_datatype::reduce(operator, operand, input, inout, count);
+    debug_assert!(accepted, "the operator is defined on the elements");
+}
+
 impl Window {
     fn update_of(&self, target: &Target, rank: i32) -> Result<Update<'_>> {
         match target.member {
@@ -83,6 +108,7 @@ impl Window {
     }
 
     /// MPI_Accumulate; with a `result` also MPI_Get_accumulate, which tells what was there before.
+    #[inline(always)]
     pub fn accumulate(
         &self,
         process: &Process,
@@ -93,6 +119,32 @@ impl Window {
     ) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
         process.counters().count(WINDOW_ACCUMULATES, 1);
+        if let (Some(operator), Some(operand)) = (op.operator(), place.datatype.operand())
+            && let (Some((there, length)), Some(member)) = (self.plain(target, place), target.member)
+            && origin.datatype.plain_length(origin.count) == Some(length)
+            && result.is_none_or(|result| result.datatype.plain_length(result.count) == Some(length))
+            && operator.accepts(operand)
+        {
+            let _update = self.segment.update(member);
+            if let Some(result) = result {
+                copy(result.address, there, length);
+            }
+            combine_plain(operator, operand, origin.address, there, length, place.count);
+            return Ok(());
+        }
+        self.accumulate_any(process, target, (origin, result), place, op)
+    }
+
+    /// As [`Window::accumulate`], wherever the data is and whatever it looks like.
+    #[inline(never)]
+    fn accumulate_any(
+        &self,
+        process: &Process,
+        target: &Target,
+        (origin, result): (&Buffer<'_>, Option<&Buffer<'_>>),
+        place: &Place<'_>,
+        op: &Op,
+    ) -> Result<()> {
         let length = place.size();
         // Programs ask with no data at all whether there is such a call, and with any datatype.
         if length == 0 && origin.size() == 0 {
@@ -134,6 +186,7 @@ impl Window {
     }
 
     /// MPI_Fetch_and_op.
+    #[inline(always)]
     pub fn fetch_and_op(
         &self,
         process: &Process,
@@ -149,6 +202,7 @@ impl Window {
     }
 
     /// MPI_Compare_and_swap.
+    #[inline(always)]
     pub fn compare_and_swap(
         &self,
         process: &Process,
@@ -160,6 +214,29 @@ impl Window {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
         process.counters().count(WINDOW_ACCUMULATES, 1);
         require_comparable(place.datatype)?;
+        if let (Some((there, WORD)), Some(member)) = (self.plain(target, place), target.member) {
+            let expected = compare.read_word();
+            let update = self.segment.update(member);
+            let old = there.read_word();
+            if old == expected {
+                there.write_word(origin.read_word());
+            }
+            drop(update);
+            result.write_word(old);
+            return Ok(());
+        }
+        self.compare_and_swap_any(process, target, (origin, compare, result), place)
+    }
+
+    /// As [`Window::compare_and_swap`], wherever the element is and however long.
+    #[inline(never)]
+    fn compare_and_swap_any(
+        &self,
+        process: &Process,
+        target: &Target,
+        (origin, compare, result): (UserAddress, UserAddress, UserAddress),
+        place: &Place<'_>,
+    ) -> Result<()> {
         let length = place.size();
         if target.reach == Reach::None {
             let data = Scratch::new(2 * length as usize);
@@ -218,7 +295,12 @@ pub(super) fn update_spot(
         }
         _ => {
             let data = Scratch::new(length as usize);
-            spot.read(process, data.address(), length)?;
+            match (&old, result.and_then(|result| result.contiguous())) {
+                // Nothing is read twice: where the kernel does it, that is most of the time.
+                (Some(old), _) => data.address().copy_apart(old.address(), length as usize),
+                (None, Some(result)) => data.address().copy_apart(result, length as usize),
+                (None, None) => spot.read(process, data.address(), length)?,
+            }
             combination.apply_packed(input, data.address(), length);
             spot.write(process, data.address(), length)?;
         }
@@ -226,20 +308,24 @@ pub(super) fn update_spot(
     Ok(old)
 }
 
+#[inline(always)]
 fn require_predefined(datatype: &Datatype) -> Result<()> {
-    if datatype.operand().is_some() {
-        return Ok(());
-    }
-    Err(Error::new(
+    if datatype.operand().is_some() { Ok(()) } else { Err(not_predefined(datatype)) }
+}
+
+#[cold]
+fn not_predefined(datatype: &Datatype) -> Error {
+    Error::new(
         MPI_ERR_TYPE,
         format!(
             "the datatype {} is not predefined; MPI_Fetch_and_op takes predefined ones, MPI_Get_accumulate others too",
             datatype.description()
         ),
-    ))
+    )
 }
 
 /// MPI_Compare_and_swap is for integers, logicals and bytes.
+#[inline(always)]
 fn require_comparable(datatype: &Datatype) -> Result<()> {
     use parnass_datatype::Family;
     match datatype.operand() {
@@ -248,14 +334,19 @@ fn require_comparable(datatype: &Datatype) -> Result<()> {
         {
             Ok(())
         }
-        _ => Err(Error::new(
-            MPI_ERR_TYPE,
-            format!(
-                "the datatype {} cannot be compared and swapped; use one of integers, logicals or bytes",
-                datatype.description()
-            ),
-        )),
+        _ => Err(not_comparable(datatype)),
     }
+}
+
+#[cold]
+fn not_comparable(datatype: &Datatype) -> Error {
+    Error::new(
+        MPI_ERR_TYPE,
+        format!(
+            "the datatype {} cannot be compared and swapped; use one of integers, logicals or bytes",
+            datatype.description()
+        ),
+    )
 }
 
 impl Datatype {

@@ -2,7 +2,7 @@
 
 use super::epoch::Epochs;
 use super::far::{Far, Service};
-use super::{Figures, Flavor, Reach, Target, Window};
+use super::{Figures, Flavor, Reach, Target, Unordered, Window};
 use crate::attribute::AttributeStore;
 use crate::coll::{Call, Collective, Side};
 use crate::comm::Communicator;
@@ -325,6 +325,7 @@ impl Window {
         Ok(Arc::new(Window {
             flavor: memory.flavor(),
             epochs: Epochs::new(size),
+            unordered: Unordered::default(),
             targets,
             segment,
             far,

@@ -217,8 +217,15 @@ impl Window {
     }
 
     /// Makes certain that what went to a rank is done.
+    #[inline(always)]
     pub(super) fn settle(&self, process: &Process, rank: i32) -> Result<()> {
-        let Some(far) = &self.far else { return Ok(()) };
+        match &self.far {
+            Some(far) => self.settle_far(process, far, rank),
+            None => Ok(()),
+        }
+    }
+
+    fn settle_far(&self, process: &Process, far: &Far, rank: i32) -> Result<()> {
         if far.unsettled[rank as usize].swap(false, Ordering::Relaxed) {
             let request = self.send(process, rank, Request::new(Kind::Flush), UserBytes::EMPTY)?;
             self.answer(process, rank, &request, UserBytes::EMPTY)?;

@@ -106,7 +106,7 @@ impl Window {
     }
 
     /// MPI_Win_flush and MPI_Win_flush_local.
-    #[inline]
+    #[inline(always)]
     pub fn flush(&self, process: &Process, rank: i32) -> Result<()> {
         if rank == MPI_PROC_NULL {
             return Ok(());
@@ -116,7 +116,7 @@ impl Window {
             return Err(self.not_locked(rank));
         }
         self.settle(process, rank)?;
-        Segment::fence();
+        self.unordered.order();
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Window {
             ));
         }
         self.settle_all(process)?;
-        Segment::fence();
+        self.unordered.order();
         Ok(())
     }
 
@@ -141,6 +141,7 @@ impl Window {
         Segment::fence();
     }
 
+    #[inline(always)]
     pub(super) fn check_rank(&self, rank: i32) -> Result<()> {
         match self.targets.get(rank as usize) {
             Some(_) => Ok(()),

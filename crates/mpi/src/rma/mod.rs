@@ -34,6 +34,7 @@ use epoch::Epochs;
 use far::Far;
 use parnass_base::UserAddress;
 use parnass_portals::{ProcessId, Segment};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How the memory of a window came to be (MPI_WIN_CREATE_FLAVOR).
@@ -91,6 +92,31 @@ pub struct Figures {
     pub model: i32,
 }
 
+/// Whether there were puts since memory was last ordered, so that a flush has to do it. Gets need nothing of the kind, and an
+/// accumulate ends with the release of a lock.
+///
+/// Only where a thread's stores reach memory in their order (x86-64) is that known without further fences: a thread that finds the note
+/// of its own put gone has its put in memory, whoever has taken the note away. Elsewhere every flush orders memory.
+#[derive(Debug, Default)]
+struct Unordered(AtomicBool);
+
+impl Unordered {
+    /// To be called after the put.
+    #[inline(always)]
+    fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Everything that this process has done to the window comes before all that it does from now on.
+    #[inline(always)]
+    fn order(&self) {
+        if cfg!(not(target_arch = "x86_64")) || self.0.load(Ordering::Relaxed) {
+            self.0.store(false, Ordering::Relaxed);
+            Segment::fence();
+        }
+    }
+}
+
 /// A window. Lives in an [`Arc`]: the handle of the program holds one.
 pub struct Window {
     /// A communicator of the window's own.
@@ -101,6 +127,7 @@ pub struct Window {
     /// Where some rank cannot reach the memory of another.
     far: Option<Far>,
     epochs: Epochs,
+    unordered: Unordered,
     figures: Figures,
     /// What is attached to a dynamic window here: first byte and length.
     attached: Mutex<Vec<(usize, u64)>>,

@@ -1,7 +1,6 @@
 //! Active target communication (MPI 5.0, sections 12.5.1 and 12.5.2): fences, and post, start, complete, wait. The latter four tell each
 //! other by empty messages on the window's own communicator.
 
-use super::epoch::mark;
 use super::{Window, guard};
 use crate::coll::{Call, Collective};
 use crate::comm::Plane;
@@ -44,7 +43,7 @@ impl Window {
         )?;
         self.epochs.require_closed(self)?;
         self.settle_all(process)?;
-        Segment::fence();
+        // What comes before a barrier is seen by all after it.
         process.collective(&Call::new(&self.communicator, Collective::Barrier))?;
         self.epochs.set_fenced(assertion & MPI_MODE_NOSUCCEED == 0);
         Ok(())
@@ -58,7 +57,7 @@ impl Window {
             "MPI_MODE_NOCHECK, MPI_MODE_NOSTORE and MPI_MODE_NOPUT",
         )?;
         let origins = self.ranks_of(group)?;
-        if guard(&self.epochs.exposed).is_some() {
+        if self.epochs.is_exposed() {
             return Err(Error::new(
                 MPI_ERR_RMA_SYNC,
                 format!(
@@ -68,7 +67,7 @@ impl Window {
             ));
         }
         let completions = self.expect(process, &origins, COMPLETED)?;
-        *guard(&self.epochs.exposed) = Some(completions);
+        self.epochs.expose(completions);
         Segment::fence();
         if assertion & MPI_MODE_NOCHECK == 0 {
             self.tell(process, &origins, POSTED, SendMode::Standard)?;
@@ -87,18 +86,14 @@ impl Window {
                 wait_for(process, operation)?;
             }
         }
-        for rank in &targets {
-            self.epochs.set(*rank, mark::STARTED);
-        }
-        *guard(&self.epochs.started) = Some(targets);
+        self.epochs.start(targets);
         Ok(())
     }
 
     /// MPI_Win_complete.
     pub fn complete(&self, process: &Process) -> Result<()> {
-        let targets = guard(&self.epochs.started).take().ok_or_else(|| self.not_open("MPI_Win_start"))?;
+        let targets = self.epochs.complete().ok_or_else(|| self.not_open("MPI_Win_start"))?;
         for rank in &targets {
-            self.epochs.set(*rank, 0);
             self.settle(process, *rank)?;
         }
         Segment::fence();
@@ -110,7 +105,7 @@ impl Window {
 
     /// MPI_Win_wait.
     pub fn wait(&self, process: &Process) -> Result<()> {
-        let completions = guard(&self.epochs.exposed).take().ok_or_else(|| self.not_open("MPI_Win_post"))?;
+        let completions = self.epochs.hide().ok_or_else(|| self.not_open("MPI_Win_post"))?;
         for operation in completions {
             wait_for(process, operation)?;
         }
@@ -130,7 +125,8 @@ impl Window {
             }
             completions.pop();
         }
-        *exposed = None;
+        drop(exposed);
+        self.epochs.hide();
         Segment::fence();
         Ok(true)
     }

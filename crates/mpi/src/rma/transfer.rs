@@ -41,8 +41,8 @@ pub(super) struct Spot<'a> {
 }
 
 /// Copies between user memory and a window, which a wrong program may let overlap.
-#[inline]
-fn copy(to: UserAddress, from: UserAddress, length: usize) {
+#[inline(always)]
+pub(super) fn copy(to: UserAddress, from: UserAddress, length: usize) {
     if to.value().abs_diff(from.value()) >= length {
         to.copy_apart(from, length);
     } else {
@@ -205,11 +205,41 @@ impl Window {
         )
     }
 
+    /// Where a place lies whose data is one run of bytes inside the window, reached by loads and stores; and the length of that.
+    #[inline(always)]
+    pub(super) fn plain(&self, target: &Target, place: &Place<'_>) -> Option<(UserAddress, usize)> {
+        let Reach::Direct(base) = target.reach else { return None };
+        let length = place.datatype.plain_length(place.count)?;
+        let start = u64::try_from(place.displacement.checked_mul(target.unit)?).ok()?;
+        // A dynamic window has size 0.
+        (start.checked_add(length as u64)? <= target.size).then(|| (base.offset(start as i64), length))
+    }
+
     /// MPI_Put.
-    #[inline]
+    #[inline(always)]
     pub fn put(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
         process.counters().count(WINDOW_PUTS, 1);
+        match self.plain(target, place) {
+            Some((to, length)) if origin.datatype.plain_length(origin.count) == Some(length) => {
+                process.counters().count(WINDOW_PUT_BYTES, length as u64);
+                copy(to, origin.address, length);
+            }
+            _ => self.put_any(process, target, origin, place)?,
+        }
+        self.unordered.note();
+        Ok(())
+    }
+
+    /// As [`Window::put`], wherever the data is and whatever it looks like.
+    #[inline(never)]
+    fn put_any(
+        &self,
+        process: &Process,
+        target: &Target,
+        origin: &Buffer<'_>,
+        place: &Place<'_>,
+    ) -> Result<()> {
         process.counters().count(WINDOW_PUT_BYTES, origin.size());
         if target.reach == Reach::None {
             return self.far_put(process, target, origin, place);
@@ -233,10 +263,29 @@ impl Window {
     }
 
     /// MPI_Get.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, process: &Process, origin: &Buffer<'_>, place: &Place<'_>) -> Result<()> {
         let Some(target) = self.target(place.rank)? else { return Ok(()) };
         process.counters().count(WINDOW_GETS, 1);
+        match self.plain(target, place) {
+            Some((from, length)) if origin.datatype.plain_length(origin.count) == Some(length) => {
+                process.counters().count(WINDOW_GET_BYTES, length as u64);
+                copy(origin.address, from, length);
+                Ok(())
+            }
+            _ => self.get_any(process, target, origin, place),
+        }
+    }
+
+    /// As [`Window::get`], wherever the data is and whatever it looks like.
+    #[inline(never)]
+    fn get_any(
+        &self,
+        process: &Process,
+        target: &Target,
+        origin: &Buffer<'_>,
+        place: &Place<'_>,
+    ) -> Result<()> {
         process.counters().count(WINDOW_GET_BYTES, place.size());
         if target.reach == Reach::None {
             return self.far_get(process, target, origin, place);
