@@ -1,6 +1,7 @@
 //! A process of an MPI job, as a value: everything that an MPI program keeps between two calls hangs here.
 
-use crate::comm::{Communicator, ContextIds, Plane};
+use crate::coll::{Call, Collective};
+use crate::comm::{Communicator, ContextIds};
 use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::observe::Changeable;
@@ -459,23 +460,9 @@ impl Process {
         Ok(())
     }
 
-    /// A dissemination barrier among all processes of the job: ceil(log2 size) rounds of empty messages.
+    /// A barrier among all processes of the job, by messages: of several nodes only the speakers need connections.
     fn synchronise(&self) -> Result<()> {
-        let world = self.world();
-        let (rank, size) = (self.rank(), self.size());
-        let tag = world.next_collective_tag();
-        let mut distance = 1;
-        while distance < size {
-            let target = ((rank + distance) % size) as i32;
-            let source = ((rank + size - distance) % size) as i32;
-            let mut receive =
-                self.start_receive_bytes(world, Plane::Collective, source, tag, UserBytes::EMPTY)?;
-            let mut send = self.start_send_bytes(world, Plane::Collective, target, tag, UserBytes::EMPTY)?;
-            self.wait_until(receive.awaited(), || receive.poll(self))?;
-            self.wait_until(send.awaited(), || send.poll(self))?;
-            distance *= 2;
-        }
-        Ok(())
+        self.execute(&Call::new(self.world(), Collective::Barrier), None)
     }
 
     /// Ends the job (MPI_Abort). Does not return.

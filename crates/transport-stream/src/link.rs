@@ -29,6 +29,11 @@ const ROOM: usize = 1 << 20;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
 
+/// How long the end of a process waits for what it has to say: longer than a connection may take to come up.
+const FAREWELL: Duration = Duration::from_secs(30);
+/// And then for its peers to know that it is gone.
+const PARTING: Duration = Duration::from_secs(5);
+
 /// In what state a link is.
 #[derive(Debug)]
 pub enum Stage<P> {
@@ -571,6 +576,11 @@ impl<C: Carrier> Streams<C> {
             books.connected(peer);
         }
         self.write(link, &mut out);
+        drop(out);
+        if self.closing.load(Ordering::Relaxed) {
+            // What takes no more now is seen to by who closes, who waits for it.
+            self.part(link, &mut false);
+        }
         Ok(())
     }
 
@@ -603,16 +613,20 @@ impl<C: Carrier> Streams<C> {
         if self.closing.swap(true, Ordering::Relaxed) {
             return;
         }
-        let deadline = Instant::now() + Duration::from_secs(5);
-        for link in self.links() {
-            let mut said = false;
-            while !self.part(link, &mut said) && Instant::now() < deadline {
-                // What is not connected yet comes up, and what takes no more may take more.
-                self.look(&mut lock(&self.incoming));
-                std::thread::sleep(Duration::from_micros(200));
+        let deadline = Instant::now() + FAREWELL;
+        // Whoever establishes has this lock: the link is among those below, or the goodbye is said there.
+        drop(lock(&self.incoming));
+        let mut left: Vec<(&Link<C::Pipe>, bool)> = self.links().map(|link| (link, false)).collect();
+        loop {
+            left.retain_mut(|(link, said)| !self.part(link, said));
+            if left.is_empty() || Instant::now() >= deadline {
+                break;
             }
+            // What is not connected yet comes up, and what takes no more may take more.
+            self.look(&mut lock(&self.incoming));
+            std::thread::sleep(Duration::from_micros(200));
         }
-        self.carrier.part(deadline);
+        self.carrier.part(Instant::now() + PARTING);
     }
 
     /// Says goodbye on one link, once; whether there is nothing more to be done for it.

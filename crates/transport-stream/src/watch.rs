@@ -84,9 +84,11 @@ impl Watch {
         let due = self.rearm.is_some_and(|when| when <= now);
         // Acquire pairs with the release in `watch_again`.
         let wanted = streams.wanted.swap(false, Ordering::Acquire);
+        if wanted || due {
+            self.rearm = None;
+        }
         let arms = (wanted || due) && !streams.closing.load(Ordering::Relaxed);
         if arms {
-            self.rearm = None;
             if due {
                 // The program may do something else by now.
                 streams.needless.store(0, Ordering::Relaxed);
@@ -127,5 +129,59 @@ impl Watch {
             // This thread has sent the last of what was lent, perhaps, and nobody else knows.
             let _ = (self.waker)();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handshake::Identity;
+    use crate::pipe::{Pipe, Sight};
+    use parnass_base::UserAddress;
+    use parnass_base::socket::Part;
+    use std::io;
+    use std::sync::Arc;
+
+    /// A carrier that carries nothing.
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Pipe for Nothing {
+        fn send(&self, _: &[Part<'_>]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        fn receive(&self, _: UserAddress, _: usize, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
+        fn way(&self) -> &str {
+            "none"
+        }
+        fn finish(&self) {}
+        fn cut(&self) {}
+    }
+
+    impl Carrier for Nothing {
+        type Pipe = Nothing;
+        fn connect(&self, _: u32) {}
+        fn lost(&self, _: u32, _: io::Error) {}
+        fn watch(&self, _: &Nothing, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn block(&self, _: &Nothing, _: usize, _: bool) {}
+        fn forget(&self, _: &Nothing) {}
+        fn look(&self, _: &mut dyn FnMut(Sight<Nothing>)) {}
+        fn arm(&self) {}
+        fn ring(&self) {}
+    }
+
+    #[test]
+    fn the_keeper_of_a_process_that_ends_sleeps() {
+        let streams = Streams::new(Identity::new(&[1; 32], 0, 2, false), Nothing, Arc::default());
+        let mut watch = Watch::new(Box::new(|| false), Box::new(|_| ()));
+        assert!(!watch.arrivals(&streams), "the threads of the process take what comes");
+        assert!(watch.limit(&streams, std::iter::empty()).is_some(), "and so it is armed later");
+        streams.close();
+        assert!(!watch.look_after_time(&streams, Instant::now() + REARM.1));
+        assert_eq!(watch.limit(&streams, std::iter::empty()), None);
     }
 }

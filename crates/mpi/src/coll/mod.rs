@@ -45,7 +45,7 @@ impl Process {
     }
 
     #[inline]
-    fn execute(&self, call: &Call<'_>, board: Option<&Board>) -> Result<()> {
+    pub(crate) fn execute(&self, call: &Call<'_>, board: Option<&Board>) -> Result<()> {
         let parts = call.parts(board);
         let mut execution = Execution::new(self, call, board);
         while !execution.advance(self, &parts) {
