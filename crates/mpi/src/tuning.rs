@@ -10,7 +10,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
-            direct_threshold: 65_536,
+            direct_threshold: 65_537,
         }
     }
 }

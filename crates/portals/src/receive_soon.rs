@@ -16,14 +16,40 @@ use parnass_transport::{Bulk, MemoryError, Waiting};
 const EAGER_SPINS: u32 = 128;
 
 impl Core {
-    /// Receives a message that is there, or comes while this process may spin, without posting an entry for it.
+    /// Receives a message that is there, or comes while this process may spin or let others run, without posting an entry for it.
     /// `None`: it has not come, and nothing is left behind; or there is other work to be done first, or it needs an
     /// entry, because its bytes come later.
-    ///
+    #[inline]
+    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
+        match self.look_for(entry) {
+            Soon::Received(received) => Some(received),
+            Soon::NotYet if self.transport.spins() == 0 => self.receive_after_others(entry),
+            Soon::NotYet | Soon::NeedsEntry => None,
+        }
+    }
+
+    /// Lets those run who may send the message, where ranks share processors.
+    #[inline(never)]
+    fn receive_after_others(&self, entry: &MatchEntry) -> Option<Received> {
+        let mut tries = 0;
+        let mut result = Soon::NotYet;
+        while matches!(result, Soon::NotYet) {
+            // Nobody else has to take in what comes meanwhile.
+            self.show_waiting(entry.source);
+            if !self.transport.step_aside(tries) {
+                break;
+            }
+            tries += 1;
+            result = self.look_for(entry);
+        }
+        self.transport.show(Waiting::Not);
+        if let Soon::Received(received) = result { Some(received) } else { None }
+    }
+
     /// The lock is held while polling, so that taking it costs no time once the message is there. Others want it only for
     /// transfers, and while there are such, this is not done.
     #[inline]
-    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
+    fn look_for(&self, entry: &MatchEntry) -> Soon {
         let nic = self.own();
         let pattern = pattern_of(entry);
         self.lock(nic);
@@ -31,11 +57,11 @@ impl Core {
         if found != 0 {
             if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
                 nic.lock().release();
-                return None;
+                return Soon::NeedsEntry;
             }
             return match self.receive_unexpected(nic, found, entry) {
-                Appended::Complete(event) => Some(Received::from(&event)),
-                Appended::Posted(_) => None,
+                Appended::Complete(event) => Soon::Received(Received::from(&event)),
+                Appended::Posted(_) => Soon::NeedsEntry,
             };
         }
         // Mostly there is none: nothing is made, nothing ended.
@@ -45,7 +71,11 @@ impl Core {
         let mut began = None;
         for turn in 0.. {
             self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
-            if !matches!(result, Soon::NotYet) || outcome.is_some() || self.has_other_work(nic) {
+            if !matches!(result, Soon::NotYet) {
+                break;
+            }
+            if outcome.is_some() || self.has_other_work(nic) {
+                result = Soon::NeedsEntry;
                 break;
             }
             let spins = *spins.get_or_insert_with(|| {
@@ -70,10 +100,7 @@ impl Core {
         if let Some(mut outcome) = outcome {
             self.finish(&mut outcome);
         }
-        match result {
-            Soon::Received(received) => Some(received),
-            Soon::NotYet | Soon::NeedsEntry => None,
-        }
+        result
     }
 
     /// Whether something besides arrivals waits to be done.
@@ -202,6 +229,6 @@ enum Soon {
     /// Not there, or not all of it.
     NotYet,
     Received(Received),
-    /// It is there, and stays where it is until an entry is posted for it.
+    /// It is there, and stays where it is until an entry is posted for it; or there is other work.
     NeedsEntry,
 }

@@ -152,7 +152,7 @@ pub static TABLE: &[Tunable] = &[
         name: "direct_threshold",
         variable: "PARNASS_DIRECT_THRESHOLD",
         kind: Kind::Bytes,
-        default: Value::Number(65_536),
+        default: Value::Number(65_537),
         least: 0,
         most: 1_073_741_824,
         room: "mpi",

@@ -230,6 +230,16 @@ impl Process {
         from: Envelope,
     ) -> Result<Status> {
         let plane = Plane::PointToPoint;
+        if to.rank != MPI_PROC_NULL
+            && let Some(address) = send.contiguous()
+        {
+            // What is buffered goes first, and then there is only the receive.
+            let data = Data { memory: address.into(), length: send.size() };
+            let match_bits = match_bits(communicator, plane, to.tag as u32);
+            if self.put_short(communicator.peer(to.rank), match_bits, data) {
+                return self.receive(communicator, receive, from.rank, from.tag);
+            }
+        }
         let mut receiving = self.start_recv(communicator, plane, from.rank, from.tag, receive)?;
         let sent = self.send(communicator, send, to.rank, to.tag, SendMode::Standard);
         let received = self.wait_operation(&mut receiving);

@@ -44,7 +44,7 @@ struct Knob {
 const KNOBS: &[Knob] = &[
     Knob {
         row: tunables::DIRECT_THRESHOLD,
-        candidates: &[8 << 10, 16 << 10, 32 << 10, 64 << 10],
+        candidates: &[8 << 10, 16 << 10, 32 << 10, (64 << 10) + 1],
         yardstick: "exchange",
         crowded: false,
         frugal: false,
