@@ -488,6 +488,41 @@ static void windows_and_files(void)
     MPI_Comm_free(&some);
 }
 
+static void die_by_alarm(int signal)
+{
+    (void)signal;
+    die();
+}
+
+/* A member dies while others' hosts answer its requests to windows, and while it waits for a lock; they answer the others on. */
+static void window_requests(void)
+{
+    enum { COUNT = 1 << 18 };
+    int last = size - 1, *memory, *got = malloc(COUNT * sizeof *got), value;
+    MPI_Win win;
+    SUCCEEDS(MPI_Win_allocate(COUNT * sizeof *memory, sizeof *memory, MPI_INFO_NULL, comm, &memory, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    for (int index = 0; index < COUNT; index++)
+        memory[index] = rank + index;
+    SUCCEEDS(MPI_Win_fence(0, win));
+    SUCCEEDS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    if (rank == last) {
+        signal(SIGALRM, die_by_alarm);
+        ualarm(100000, 0);
+        SUCCEEDS(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+        for (int target = 0;; target = (target + 1) % last)
+            SUCCEEDS(MPI_Get(got, COUNT, MPI_INT, target, 0, COUNT, MPI_INT, win));
+    }
+    FAILS(MPI_Recv(&value, 1, MPI_INT, last, 1, comm, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    SUCCEEDS(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+    for (int target = 0; target < last; target++) {
+        SUCCEEDS(MPI_Get(got, COUNT, MPI_INT, target, 0, COUNT, MPI_INT, win));
+        SUCCEEDS(MPI_Win_flush(target, win));
+        CHECK_EQUAL(got[COUNT - 1], target + COUNT - 1);
+    }
+    free(got);
+}
+
 /* Nobody dies. */
 static void nobody(void)
 {
@@ -530,7 +565,7 @@ static const struct {
 } cases[] = {
     {"point-to-point", point_to_point}, {"long", long_messages}, {"any-source", any_source}, {"collectives", collectives},
     {"blocked", collectives_blocked}, {"revoke", revocation}, {"agree", agreement}, {"one-by-one", one_by_one},
-    {"nonblocking", nonblocking}, {"inter", between_groups}, {"nobody", nobody}, {"windows", windows_and_files}, {"last", last_one}, {"everybody", everybody},
+    {"nonblocking", nonblocking}, {"inter", between_groups}, {"nobody", nobody}, {"windows", windows_and_files}, {"requests", window_requests}, {"last", last_one}, {"everybody", everybody},
 };
 
 int main(int argc, char **argv)

@@ -156,8 +156,12 @@ impl Far {
                 parnass_base::process::be_prompt();
                 parnass_counters::be_silent();
                 crate::progress::serve();
-                // An error ends the service: the connection to a peer is lost, and the job with it.
-                let _ = window.run(&own);
+                if let Err(error) = window.run(&own) {
+                    // Nobody would ever be answered.
+                    let text =
+                        format!("the thread that serves a window of this process cannot go on: {}", error.message());
+                    own.abort(error.class(), &text);
+                }
             })
             .map_err(|error| {
                 Error::new(
@@ -459,7 +463,7 @@ impl Service {
             let mut operation =
                 process.start_recv(&self.communicator, plane, MPI_ANY_SOURCE, REQUEST as i32, buffer)?;
             loop {
-                self.wait(process, &operation, &mut waiters)?;
+                self.wait(process, &operation, &mut waiters);
                 if operation.is_complete(process) {
                     break;
                 }
@@ -468,20 +472,27 @@ impl Service {
             let rank = outcome.source.map_or(MPI_UNDEFINED, |source| self.communicator.rank_of(source));
             let words = std::array::from_fn(|index| header.address().offset(8 * index as i64).read_word());
             match Request::from_words(words) {
-                Some(Request { kind: Kind::Stop, .. }) | None => return Ok(()),
+                Some(Request { kind: Kind::Stop, .. }) => return Ok(()),
                 Some(request) => {
                     let behind = header.address().offset(HEADER_BYTES as i64);
-                    self.serve(process, rank, request, behind, &mut waiters)?;
+                    // What fails is between the two, one of which may be dead; the others are served on.
+                    let _ = self.serve(process, rank, request, behind, &mut waiters);
+                }
+                None => {
+                    return Err(Error::new(
+                        MPI_ERR_INTERN,
+                        format!("rank {rank} has sent what is no request"),
+                    ));
                 }
             }
         }
     }
 
     /// Waits for the next request, and hands the lock to whoever waits longest for it.
-    fn wait(&self, process: &Process, operation: &Operation, waiters: &mut Vec<Waiter>) -> Result<()> {
+    fn wait(&self, process: &Process, operation: &Operation, waiters: &mut Vec<Waiter>) {
         let Some(access) = waiters.first().map(|waiter| waiter.access) else {
             process.wait_watching(None, &|| operation.is_complete(process));
-            return Ok(());
+            return;
         };
         let mine = Cell::new(false);
         self.segment.await_access(self.member, true);
@@ -494,9 +505,11 @@ impl Service {
         self.segment.await_access(self.member, false);
         if mine.get() {
             let waiter = waiters.remove(0);
-            self.answer(process, waiter.rank, &waiter.request, UserBytes::EMPTY)?;
+            if self.answer(process, waiter.rank, &waiter.request, UserBytes::EMPTY).is_err() {
+                // The dead hold no lock that they have not heard of.
+                self.segment.release(self.member, access);
+            }
         }
-        Ok(())
     }
 
     fn answer(&self, process: &Process, rank: i32, request: &Request, data: UserBytes) -> Result<()> {
