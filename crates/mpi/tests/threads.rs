@@ -6,9 +6,11 @@ use common::{Random, byte, content, memory, nothing, pattern, run};
 use parnass_base::Scratch;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::Buffer;
+use parnass_mpi::op::PredefinedOps;
 use parnass_mpi::progress::Activity;
 use parnass_mpi::request::{Operation, complete};
-use parnass_mpi::{Plane, Process, Request, SendMode, Status, ThreadLevel};
+use parnass_mpi::rma::{Memory, Place, Setting};
+use parnass_mpi::{Info, Plane, Process, Request, SendMode, Status, ThreadLevel, Window};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -94,6 +96,54 @@ fn threads_that_wait_for_the_same_messages_share_them() {
             let all = threads * each;
             assert_eq!(sum.load(Ordering::SeqCst), all * (all + 1) / 2);
         }
+    });
+}
+
+/// Several threads of every process update, put into and get from the memory of all others at once.
+#[test]
+fn threads_share_a_window() {
+    let threads = 3;
+    let rounds = 60;
+    run(2, MULTIPLE, |process| {
+        let world = process.world();
+        let bytes = 8 * (1 + i64::from(threads) * i64::from(world.size()));
+        let setting = Setting { memory: Memory::Allocate { size: bytes }, unit: 8, hints: &Info::new() };
+        let window = &Window::make(process, world, &setting).unwrap();
+        let ops = PredefinedOps::default();
+        let (sum, word) = (ops.get(MPI_SUM).unwrap(), process.datatypes().get(MPI_INT64_T).unwrap());
+        window.lock_all(process, 0).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                scope.spawn(move || {
+                    let (one, seen) = (memory(&1_u64.to_le_bytes()), memory(&[0; 8]));
+                    // The place of this thread at every process.
+                    let own = i64::from(1 + thread + threads * world.rank());
+                    for round in 0..rounds {
+                        for rank in 0..world.size() {
+                            let place = |displacement| Place { rank, displacement, count: 1, datatype: word };
+                            window
+                                .fetch_and_op(process, one.address(), seen.address(), &place(0), sum)
+                                .unwrap();
+                            let value = memory(&u64::to_le_bytes(round));
+                            window.put(process, &Buffer::new(value.address(), 1, word), &place(own)).unwrap();
+                            let back = memory(&[0; 8]);
+                            window.flush(process, rank).unwrap();
+                            window.get(process, &Buffer::new(back.address(), 1, word), &place(own)).unwrap();
+                            assert_eq!(content(&back, 8), round.to_le_bytes());
+                        }
+                    }
+                });
+            }
+        });
+        window.unlock_all(process).unwrap();
+        window.fence(process, 0).unwrap();
+        let total = memory(&[0; 8]);
+        let place = Place { rank: world.rank(), displacement: 0, count: 1, datatype: word };
+        window.get(process, &Buffer::new(total.address(), 1, word), &place).unwrap();
+        let updates = rounds * u64::from(threads as u32) * u64::from(world.size() as u32);
+        assert_eq!(content(&total, 8), updates.to_le_bytes());
+        window.fence(process, MPI_MODE_NOSUCCEED).unwrap();
+        window.free(process).unwrap();
     });
 }
 

@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// The memory that the ranks of one machine share.
-#[derive(Debug)]
+/// The memory that the ranks of one machine share. A clone is the same mapping of it.
+#[derive(Clone, Debug)]
 pub struct JobMemory {
     pub(crate) region: Arc<Region>,
     size: u32,

@@ -14,6 +14,10 @@ use super::tally::{Tally, Verdict};
 /// Crates whose loom models are run: `base` holds the lock-free structures, everything above is built of them.
 const LOOM_CRATES: &[&str] = &["parnass-base"];
 
+/// The test programs of `mpi` that run under the thread sanitizer.
+const SANITIZED_TESTS: &[&str] = &["threads", "storm"];
+const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
+
 /// What cargo itself may take, and what one test program may: they end in seconds, but not under everything.
 const BUILD_LIMIT: Duration = Duration::from_secs(25 * 60);
 const PROGRAM_LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -67,6 +71,53 @@ pub fn loom(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
         program.run(places, tally, "loom", &["::models::"])?;
     }
     Ok(())
+}
+
+/// Tests of processes with one thread and with several, under the thread sanitizer. With them the standard library is compiled
+/// anew, which takes minutes and a nightly toolchain; that is fetched if it can be.
+pub fn tsan(places: &Places, tally: &mut Tally) -> anyhow::Result<()> {
+    if let Some(reason) = without_nightly(places)? {
+        tally.add("tsan", "threads", Duration::ZERO, Verdict::Skipped(reason));
+        return Ok(());
+    }
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo", "test", "-Zbuild-std", "--target", SANITIZED_TARGET]);
+    command.args(["--target-dir", "target/tsan", "--package", "parnass-mpi"]).current_dir(&places.root);
+    for test in SANITIZED_TESTS {
+        command.args(["--test", test]);
+    }
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    command.env("RUSTFLAGS", format!("{flags} -Zsanitizer=thread --cfg tsan"));
+    for program in built(places, command)? {
+        program.run(places, tally, "tsan", &["--test-threads", "1"])?;
+    }
+    Ok(())
+}
+
+/// Why there is no nightly toolchain with the sources of the standard library, if so.
+fn without_nightly(places: &Places) -> anyhow::Result<Option<String>> {
+    if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
+        return Ok(Some("the thread sanitizer is run on x86-64 only".to_owned()));
+    }
+    let rustup = |arguments: &[&str]| {
+        let mut command = Command::new("rustup");
+        command.args(arguments);
+        runner::run(command, b"", BUILD_LIMIT, &places.scratch)
+    };
+    let has_rustup =
+        Command::new("rustup").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has_rustup {
+        return Ok(Some("there is no rustup, so no nightly toolchain can be had".to_owned()));
+    }
+    if rustup(&["component", "add", "rust-src", "--toolchain", "nightly"])?.status.success() {
+        return Ok(None);
+    }
+    let installed =
+        rustup(&["toolchain", "install", "nightly", "--profile", "minimal", "--component", "rust-src"])?;
+    Ok((!installed.status.success()).then(|| {
+        let last = installed.stderr.lines().last().unwrap_or_default().to_owned();
+        format!("rustup cannot install a nightly toolchain with rust-src: {last}")
+    }))
 }
 
 /// A test program that cargo has built, and the package it belongs to.

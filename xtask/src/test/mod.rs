@@ -19,7 +19,7 @@ use tally::{Tally, Verdict};
 
 /// The stages in their order. Later ones need what `dist` installs.
 const STAGES: &[&str] =
-    &["fmt", "clippy", "tidy", "codegen", "unit", "loom", "dist", "programs", "benches", "clients"];
+    &["fmt", "clippy", "tidy", "codegen", "unit", "loom", "tsan", "dist", "programs", "benches", "clients"];
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -59,7 +59,10 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
             return options.stage.iter().any(|name| name == stage)
                 || (stage == "dist" && options.stage.iter().any(|name| runs_programs(name)));
         }
-        !narrowed || stage == "dist" || stage == "programs" || stage == "clients"
+        (!narrowed && (stage != "tsan" || options.full))
+            || stage == "dist"
+            || stage == "programs"
+            || stage == "clients"
     };
     let unmet: RefCell<BTreeSet<&str>> = RefCell::new(options.only.iter().map(String::as_str).collect());
     let wanted = |name: &str| {
@@ -94,6 +97,7 @@ pub fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
             "codegen" => single(&mut tally, stage, || crate::codegen::run(root, true, false)),
             "unit" => cargo::unit(&places, &mut tally),
             "loom" => cargo::loom(&places, &mut tally),
+            "tsan" => cargo::tsan(&places, &mut tally),
             "dist" => {
                 let failed = tally.failed;
                 if options.prefix.is_none() {

@@ -12,29 +12,29 @@ use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
 use std::any::Any;
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 /// Runs `body` as each rank of a job of `size` processes, and finalizes them: on one node, and dealt out to two.
 pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + Sync) {
-    let file = JobMemory::create(size).unwrap();
+    let memory = Mappings::new(size);
     run_on(size, thread_level, &[], &body, &|rank| {
-        let file = file.try_clone().unwrap();
-        let transport = SharedMemory::attach(JobMemory::open(file).unwrap(), rank).unwrap();
+        let transport = SharedMemory::attach(memory.next(), rank).unwrap();
         Interface::new(Box::new(transport)).unwrap()
     });
     if size == 1 {
         return;
     }
     let nodes: Vec<u32> = (0..size).map(|rank| rank % 2).collect();
-    let files = [size.div_ceil(2), size / 2].map(|count| JobMemory::create(count).unwrap());
+    let memories = [size.div_ceil(2), size / 2].map(Mappings::new);
     let listeners: Vec<_> =
         nodes.iter().map(|_| Mutex::new(Listener::new("here", &Selection::default()).ok())).collect();
     let contacts: Vec<_> =
         listeners.iter().map(|listener| listener.lock().unwrap().as_ref().unwrap().contact()).collect();
     run_on(size, thread_level, &nodes, &body, &|rank| {
-        let memory = JobMemory::open(files[rank as usize % 2].try_clone().unwrap()).unwrap();
-        let near = Arc::new(SharedMemory::attach(memory, rank / 2).unwrap());
+        let memory = &memories[rank as usize % 2];
+        let near = Arc::new(SharedMemory::attach(memory.next(), rank / 2).unwrap());
         let listener = listeners[rank as usize].lock().unwrap().take().unwrap();
         let lost = Box::new(move |loss| end(rank, &format!("{loss}")));
         let tuning = TcpTuning::default();
@@ -42,6 +42,28 @@ pub fn run(size: u32, thread_level: ThreadLevel, body: impl Fn(&Arc<Process>) + 
         let tcp = listener.join(rank, &[7; 32], &contacts, waker(&near, &duty), lost, tuning).unwrap();
         Interface::new(Box::new(Hybrid::new(near, tcp, &nodes, duty))).unwrap()
     });
+}
+
+/// The memory of a job. Each rank has a mapping of its own, as processes have; but the thread sanitizer, which knows memory by its
+/// address, would not see what they tell each other, so that under it they share one.
+struct Mappings {
+    file: OwnedFd,
+    shared: JobMemory,
+}
+
+impl Mappings {
+    fn new(size: u32) -> Mappings {
+        let file = JobMemory::create(size).unwrap();
+        let shared = JobMemory::open(file.try_clone().unwrap()).unwrap();
+        Mappings { file, shared }
+    }
+
+    fn next(&self) -> JobMemory {
+        match cfg!(tsan) {
+            true => self.shared.clone(),
+            false => JobMemory::open(self.file.try_clone().unwrap()).unwrap(),
+        }
+    }
 }
 
 fn run_on(
