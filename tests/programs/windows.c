@@ -141,6 +141,29 @@ static void on_error(MPI_Win *win, int *code, ...)
         CHECK(handled_code == (wanted) && handled == win, #call " was not handled by the window");  \
     } while (0)
 
+/* Memory of this process that is not attached is no part of a dynamic window, whether it is there or not. */
+static void unattached(void)
+{
+    int value = 1, memory[4] = {0};
+    MPI_Aint place;
+    MPI_Win win;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_attach(win, memory, 2 * sizeof *memory);
+    MPI_Get_address(memory, &place);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    for (int index = 0; index < 4; index++) {
+        int code = MPI_Put(&value, 1, MPI_INT, 0, place + index * (MPI_Aint)sizeof value, 1, MPI_INT, win), class;
+        MPI_Error_class(code, &class);
+        CHECK_EQUAL(class, index < 2 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE);
+        CHECK_EQUAL(memory[index], index < 2);
+    }
+    CHECK(MPI_Accumulate(&value, 1, MPI_INT, 0, 64, 1, MPI_INT, MPI_SUM, win) != MPI_SUCCESS, "address 64 was taken");
+    MPI_Win_unlock(0, win);
+    MPI_Win_detach(win, memory);
+    MPI_Win_free(&win);
+}
+
 static void errors(void)
 {
     int value = 1, result, none;
@@ -313,6 +336,7 @@ int main(int argc, char **argv)
         if (near || flavors[index] != MPI_WIN_FLAVOR_SHARED)
             attributes(flavors[index]);
     keys();
+    unattached();
     errors();
     if (near) {
         shared(0);

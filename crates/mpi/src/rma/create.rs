@@ -1,5 +1,6 @@
 //! The making and freeing of windows (MPI 5.0, section 12.2).
 
+use super::attached::Attached;
 use super::epoch::Epochs;
 use super::far::{Far, Service};
 use super::{Figures, Flavor, Reach, Target, Unordered, Window};
@@ -303,6 +304,7 @@ impl Window {
             Reach::Direct(address) => address,
             Reach::Kernel(_) | Reach::None => UserAddress::NULL,
         };
+        let attached = Arc::<Attached>::default();
         let far = if outcomes.iter().any(|outcome| outcome[1] != 0) {
             let service = Service {
                 communicator: Arc::clone(&own),
@@ -310,6 +312,7 @@ impl Window {
                 base,
                 segment: Arc::clone(&segment),
                 member: me as u32,
+                attached: (memory.flavor() == Flavor::Dynamic).then(|| Arc::clone(&attached)),
             };
             Some(Far::start(process, service, size)?)
         } else {
@@ -330,7 +333,7 @@ impl Window {
             segment,
             far,
             figures,
-            attached: Mutex::default(),
+            attached,
             attributes: AttributeStore::new(),
             errhandler: ErrhandlerSlot::new(Errhandler::Fatal),
             name: Mutex::default(),

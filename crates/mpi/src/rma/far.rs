@@ -6,6 +6,7 @@
 //! what does not is made certain by a flush, which is answered when all before it is done.
 
 use super::accumulate::{Combination, update_spot};
+use super::attached::Attached;
 use super::transfer::{Place, Spot, packed, require_room};
 use super::{Target, Window, guard};
 use crate::comm::{Communicator, Plane};
@@ -442,6 +443,8 @@ pub(super) struct Service {
     pub base: UserAddress,
     pub segment: Arc<Segment>,
     pub member: u32,
+    /// What may be accessed, of a dynamic window.
+    pub attached: Option<Arc<Attached>>,
 }
 
 /// Somebody who waits for the lock of this process.
@@ -571,6 +574,14 @@ impl Service {
             (&derived, 1)
         };
         let address = self.base.offset(request.start);
+        if let Some(attached) = &self.attached {
+            let place =
+                Place { rank: self.communicator.rank(), displacement: request.start, count, datatype };
+            if let Err(error) = attached.require(address, &place) {
+                // Not every request is answered, so its origin cannot be told.
+                process.abort(error.class(), &format!("rank {rank}, in a window: {}", error.message()));
+            }
+        }
         let spot = Spot { target: &self.own, address, count, datatype, direct: true };
         let old = Scratch::new(if request.kind == Kind::Put { 0 } else { request.length as usize });
         match request.kind {

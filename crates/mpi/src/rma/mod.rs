@@ -13,6 +13,7 @@
 //! and at the target; what is left for a flush is to order memory.
 
 mod accumulate;
+mod attached;
 mod create;
 mod epoch;
 mod far;
@@ -30,6 +31,7 @@ use crate::errhandler::{Errhandler, ErrhandlerSlot};
 use crate::group::Group;
 use crate::info::Info;
 use crate::{Error, Result};
+use attached::Attached;
 use epoch::Epochs;
 use far::Far;
 use parnass_base::UserAddress;
@@ -129,8 +131,8 @@ pub struct Window {
     epochs: Epochs,
     unordered: Unordered,
     figures: Figures,
-    /// What is attached to a dynamic window here: first byte and length.
-    attached: Mutex<Vec<(usize, u64)>>,
+    /// What is attached to a dynamic window here.
+    attached: Arc<Attached>,
     attributes: AttributeStore,
     errhandler: ErrhandlerSlot,
     name: Mutex<Box<[u8]>>,
@@ -243,40 +245,13 @@ impl Window {
     /// MPI_Win_attach.
     pub fn attach(&self, base: UserAddress, size: u64) -> Result<()> {
         self.require_dynamic("MPI_Win_attach")?;
-        let mut attached = guard(&self.attached);
-        let start = base.value();
-        let end = start.saturating_add(size as usize);
-        let overlapping = attached.iter().find(|(other, length)| {
-            start < other.saturating_add(*length as usize) && *other < end && size > 0 && *length > 0
-        });
-        if let Some((other, length)) = overlapping {
-            return Err(Error::new(
-                MPI_ERR_RMA_ATTACH,
-                format!(
-                    "base is {start:#x} and size {size}, but the {length} bytes at {other:#x} are attached already; \
-                     attach memory that does not overlap with them, or detach them first"
-                ),
-            ));
-        }
-        attached.push((start, size));
-        Ok(())
+        self.attached.attach(base, size)
     }
 
     /// MPI_Win_detach.
     pub fn detach(&self, base: UserAddress) -> Result<()> {
         self.require_dynamic("MPI_Win_detach")?;
-        let mut attached = guard(&self.attached);
-        let place = attached.iter().position(|(start, _)| *start == base.value()).ok_or_else(|| {
-            Error::new(
-                MPI_ERR_BASE,
-                format!(
-                    "base is {:#x}, at which nothing is attached; give the address that MPI_Win_attach was given",
-                    base.value()
-                ),
-            )
-        })?;
-        attached.swap_remove(place);
-        Ok(())
+        self.attached.detach(base)
     }
 
     fn require_dynamic(&self, call: &str) -> Result<()> {

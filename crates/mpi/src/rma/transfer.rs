@@ -166,6 +166,10 @@ impl Window {
             Reach::None => return Err(self.unreachable(place.rank)),
         };
         let address = base.offset(self.start_of(target, place)?);
+        if direct && self.flavor == Flavor::Dynamic {
+            // This process is the target. What others have attached they, or the kernel, know.
+            self.attached.require(address, place)?;
+        }
         Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct })
     }
 
