@@ -482,6 +482,34 @@ static void other_names(void) {
     CHECK_EQUAL(MPIX_Query_cuda_support(), 0);
 }
 
+/* Fault tolerance, without any fault; a revoked communicator says MPICH's class. */
+static void recovery(void) {
+    MPI_Comm doomed, rest;
+    MPI_Group failed;
+    int flag = 4 | check_rank, code, class, size;
+    MPI_Comm_dup(MPI_COMM_WORLD, &doomed);
+    MPI_Comm_set_errhandler(doomed, MPI_ERRORS_RETURN);
+    CHECK_EQUAL(MPIX_Comm_agree(doomed, &flag), MPI_SUCCESS);
+    CHECK_EQUAL(flag & 4, 4);
+    CHECK_EQUAL(MPIX_Comm_get_failed(doomed, &failed), MPI_SUCCESS);
+    MPI_Group_size(failed, &size);
+    CHECK_EQUAL(size, 0);
+    if (failed != MPI_GROUP_EMPTY) MPI_Group_free(&failed);
+    CHECK_EQUAL(MPIX_Comm_failure_ack(doomed), MPI_SUCCESS);
+    CHECK_EQUAL(MPIX_Comm_failure_get_acked(doomed, &failed), MPI_SUCCESS);
+    if (failed != MPI_GROUP_EMPTY) MPI_Group_free(&failed);
+    CHECK_EQUAL(MPIX_Comm_revoke(doomed), MPI_SUCCESS);
+    code = MPI_Barrier(doomed);
+    MPI_Error_class(code, &class);
+    CHECK_EQUAL(class, MPIX_ERR_REVOKED);
+    CHECK_EQUAL(MPIX_Comm_shrink(doomed, &rest), MPI_SUCCESS);
+    MPI_Comm_size(rest, &size);
+    CHECK_EQUAL(size, check_size);
+    MPI_Barrier(rest);
+    MPI_Comm_free(&rest);
+    MPI_Comm_free(&doomed);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -498,6 +526,7 @@ int main(int argc, char **argv) {
     types();
     topologies();
     other_names();
+    recovery();
     MPI_Barrier(MPI_COMM_WORLD);
     if (check_rank == 0) puts("mpich_abi: ok");
     MPI_Finalize();

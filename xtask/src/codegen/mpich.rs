@@ -107,7 +107,7 @@ const OTHER_TYPES: [(&str, &str, &str); 2] =
     [("MPI_Psend_init", "count", "i64"), ("MPI_Precv_init", "count", "i64")];
 
 /// The entries of the standard's library beyond the standard that the conversion needs, with their signatures.
-const FURTHER: [(&str, &str, &str); 6] = [
+const FURTHER: [(&str, &str, &str); 12] = [
     (
         "MPIX_Op_create_x",
         "function: usize, destructor: usize, commute: c_int, extra_state: *mut c_void, op: *mut usize",
@@ -138,6 +138,19 @@ const FURTHER: [(&str, &str, &str); 6] = [
         "comm: usize, neighbors: c_int, senders: *mut i64, receivers: *mut i64",
         "c_int",
     ),
+    ("MPIX_Comm_revoke", "comm: usize", "c_int"),
+    ("MPIX_Comm_shrink", "comm: usize, newcomm: *mut usize", "c_int"),
+    ("MPIX_Comm_agree", "comm: usize, flag: *mut c_int", "c_int"),
+    ("MPIX_Comm_get_failed", "comm: usize, failedgrp: *mut usize", "c_int"),
+    ("MPIX_Comm_failure_ack", "comm: usize", "c_int"),
+    ("MPIX_Comm_failure_get_acked", "comm: usize, failedgrp: *mut usize", "c_int"),
+];
+
+/// The error classes of fault tolerance: MPICH's, those of `mpi`'s `recovery.rs`.
+const FURTHER_CLASSES: [(&str, i32, i32); 3] = [
+    ("MPIX_ERR_PROC_FAILED", 101, 0x3f01),
+    ("MPIX_ERR_PROC_FAILED_PENDING", 102, 0x3f02),
+    ("MPIX_ERR_REVOKED", 103, 0x3f03),
 ];
 
 /// Adds the generated files.
@@ -297,6 +310,9 @@ fn tables(facts: &Facts<'_>) -> Result<String> {
         "\n/// The error classes: (MPICH's, the standard's).\npub const ERROR_CLASSES: &[(c_int, c_int)] = &["
     )?;
     for (name, mpich, standard) in classes {
+        writeln!(text, "    ({mpich}, {standard}), // {name}")?;
+    }
+    for (name, mpich, standard) in FURTHER_CLASSES {
         writeln!(text, "    ({mpich}, {standard}), // {name}")?;
     }
     writeln!(text, "];")?;

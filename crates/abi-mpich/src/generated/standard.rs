@@ -4026,8 +4026,44 @@ pub unsafe fn MPIX_Comm_exchange_sizes(comm: usize, neighbors: c_int, senders: *
     unsafe { entry(comm, neighbors, senders, receivers) }
 }
 
+#[inline(always)]
+pub unsafe fn MPIX_Comm_revoke(comm: usize) -> c_int {
+    let entry: unsafe extern "C" fn(usize) -> c_int = unsafe { std::mem::transmute(load::address(670)) };
+    unsafe { entry(comm) }
+}
+
+#[inline(always)]
+pub unsafe fn MPIX_Comm_shrink(comm: usize, newcomm: *mut usize) -> c_int {
+    let entry: unsafe extern "C" fn(usize, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(671)) };
+    unsafe { entry(comm, newcomm) }
+}
+
+#[inline(always)]
+pub unsafe fn MPIX_Comm_agree(comm: usize, flag: *mut c_int) -> c_int {
+    let entry: unsafe extern "C" fn(usize, *mut c_int) -> c_int = unsafe { std::mem::transmute(load::address(672)) };
+    unsafe { entry(comm, flag) }
+}
+
+#[inline(always)]
+pub unsafe fn MPIX_Comm_get_failed(comm: usize, failedgrp: *mut usize) -> c_int {
+    let entry: unsafe extern "C" fn(usize, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(673)) };
+    unsafe { entry(comm, failedgrp) }
+}
+
+#[inline(always)]
+pub unsafe fn MPIX_Comm_failure_ack(comm: usize) -> c_int {
+    let entry: unsafe extern "C" fn(usize) -> c_int = unsafe { std::mem::transmute(load::address(674)) };
+    unsafe { entry(comm) }
+}
+
+#[inline(always)]
+pub unsafe fn MPIX_Comm_failure_get_acked(comm: usize, failedgrp: *mut usize) -> c_int {
+    let entry: unsafe extern "C" fn(usize, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(675)) };
+    unsafe { entry(comm, failedgrp) }
+}
+
 /// How many there are.
-pub const COUNT: usize = 670;
+pub const COUNT: usize = 676;
 
 /// Their names in the library, in the order of the table.
 pub const NAMES: [&CStr; COUNT] = [
@@ -4701,4 +4737,10 @@ pub const NAMES: [&CStr; COUNT] = [
     c"PMPIX_Session_create_errhandler_x",
     c"PMPIX_Win_create_errhandler_x",
     c"PMPIX_Comm_exchange_sizes",
+    c"PMPIX_Comm_revoke",
+    c"PMPIX_Comm_shrink",
+    c"PMPIX_Comm_agree",
+    c"PMPIX_Comm_get_failed",
+    c"PMPIX_Comm_failure_ack",
+    c"PMPIX_Comm_failure_get_acked",
 ];

@@ -931,6 +931,9 @@ pub const ERROR_CLASSES: &[(c_int, c_int)] = &[
     (71, 1016), // MPI_T_ERR_PVAR_NO_WRITE
     (70, 1017), // MPI_T_ERR_PVAR_NO_STARTSTOP
     (72, 1018), // MPI_T_ERR_PVAR_NO_ATOMIC
+    (101, 16129), // MPIX_ERR_PROC_FAILED
+    (102, 16130), // MPIX_ERR_PROC_FAILED_PENDING
+    (103, 16131), // MPIX_ERR_REVOKED
 ];
 
 /// MPI_ERR_LASTCODE of MPICH and of the standard.

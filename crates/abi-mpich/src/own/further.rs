@@ -2,13 +2,24 @@
 
 use super::functions::*;
 use super::removed::both;
+use crate::arguments::OutHandle;
 use crate::callbacks::OperationKind;
 use crate::codes::code_out;
 use crate::generated::standard;
 use crate::generated::tables;
-use crate::handles::{Class, Request};
+use crate::handles::{Class, Comm, Group, Request};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicUsize;
+
+/// # Safety
+/// `place` is null or the program's, for a handle that `make` writes.
+unsafe fn made<C: Class>(place: *mut C::Raw, make: impl FnOnce(*mut usize) -> c_int) -> c_int {
+    let mut handle = OutHandle::<C>::new(place);
+    let code = make(handle.place());
+    // SAFETY: the caller's promise.
+    unsafe { handle.finish() };
+    code_out(code)
+}
 
 both! {
     MPIX_Op_create_x, PMPIX_Op_create_x(
@@ -35,6 +46,24 @@ both! {
         function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut c_int
     ) -> c_int {
         win_create_errhandler_x(function, destructor, extra_state, errhandler)
+    }
+    MPIX_Comm_revoke, PMPIX_Comm_revoke(comm: c_int) -> c_int {
+        code_out(standard::MPIX_Comm_revoke(Comm::input(comm)))
+    }
+    MPIX_Comm_shrink, PMPIX_Comm_shrink(comm: c_int, newcomm: *mut c_int) -> c_int {
+        made::<Comm>(newcomm, |handle| standard::MPIX_Comm_shrink(Comm::input(comm), handle))
+    }
+    MPIX_Comm_agree, PMPIX_Comm_agree(comm: c_int, flag: *mut c_int) -> c_int {
+        code_out(standard::MPIX_Comm_agree(Comm::input(comm), flag))
+    }
+    MPIX_Comm_get_failed, PMPIX_Comm_get_failed(comm: c_int, failedgrp: *mut c_int) -> c_int {
+        made::<Group>(failedgrp, |handle| standard::MPIX_Comm_get_failed(Comm::input(comm), handle))
+    }
+    MPIX_Comm_failure_ack, PMPIX_Comm_failure_ack(comm: c_int) -> c_int {
+        code_out(standard::MPIX_Comm_failure_ack(Comm::input(comm)))
+    }
+    MPIX_Comm_failure_get_acked, PMPIX_Comm_failure_get_acked(comm: c_int, failedgrp: *mut c_int) -> c_int {
+        made::<Group>(failedgrp, |handle| standard::MPIX_Comm_failure_get_acked(Comm::input(comm), handle))
     }
     // Buffers of accelerators are not taken.
     MPIX_GPU_query_support, PMPIX_GPU_query_support(_kind: c_int, supported: *mut c_int) -> c_int {
