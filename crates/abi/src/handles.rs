@@ -25,17 +25,21 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 /// The first handle that is not predefined.
 pub const FIRST_DYNAMIC: usize = 4096;
 const INDEX_BITS: u32 = 20;
-const GENERATION_BITS: u32 = 7;
+pub const GENERATION_BITS: u32 = 7;
 const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
 const CHUNK_BITS: u32 = 10;
 const SLOTS_PER_CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNKS: usize = 1 << (INDEX_BITS - CHUNK_BITS);
+const INDEX_MASK: usize = (1 << INDEX_BITS) - 1;
 
 /// The most predefined objects that a class can have.
 const MOST_PREDEFINED: usize = 256;
 
-/// How many live objects of one class there can be.
-pub const MOST_OBJECTS: usize = 1 << INDEX_BITS;
+/// How many live objects of one class there can be. Indices from here on are those of objects that are made only when they are
+/// looked up, see [`Class::make`].
+pub const MOST_OBJECTS: usize = (1 << INDEX_BITS) - LATER;
+/// How many such indices there are.
+pub const LATER: usize = 1 << 16;
 
 /// What is stored behind the handles of one class.
 pub trait Class: Send + Sync + Sized + 'static {
@@ -69,6 +73,11 @@ pub trait Class: Send + Sync + Sized + 'static {
     #[inline(always)]
     fn used_by_one_thread() -> bool {
         !Self::ALWAYS && crate::state::one_thread_at_a_time()
+    }
+
+    /// Makes the object behind one of the [`LATER`] handles, in a life of which the low bits are known.
+    fn make(_number: u32, _life: u32) -> Option<Arc<Self>> {
+        None
     }
 
     /// Takes an object whose handle is gone.
@@ -227,11 +236,31 @@ impl<T: Class> Table<T> {
     }
 
     fn handle(slot: &Slot<T>, word: u64) -> usize {
-        let generation = (word >> GENERATION_SHIFT) & GENERATION_MASK;
+        Self::compose(slot.index as usize, word >> GENERATION_SHIFT)
+    }
+
+    #[inline(always)]
+    fn compose(index: usize, generation: u64) -> usize {
         FIRST_DYNAMIC
             + ((T::TAG as usize) << (INDEX_BITS + GENERATION_BITS))
-            + ((generation as usize) << INDEX_BITS)
-            + slot.index as usize
+            + (((generation & GENERATION_MASK) as usize) << INDEX_BITS)
+            + index
+    }
+
+    /// The handle of an object that is made when it is looked up. `number` is below [`LATER`].
+    #[inline(always)]
+    pub fn later_handle(number: u32, life: u32) -> usize {
+        Self::compose(MOST_OBJECTS + number as usize, life.into())
+    }
+
+    /// The number and the low bits of the life of such an object.
+    #[inline(always)]
+    pub fn later(handle: usize) -> Option<(u32, u32)> {
+        let bits = handle.wrapping_sub(FIRST_DYNAMIC);
+        let number = (bits & INDEX_MASK).checked_sub(MOST_OBJECTS)?;
+        let generation = (bits >> INDEX_BITS) as u64 & GENERATION_MASK;
+        (bits >> (INDEX_BITS + GENERATION_BITS) == T::TAG as usize)
+            .then_some((number as u32, generation as u32))
     }
 
     #[inline]
@@ -278,15 +307,37 @@ impl<T: Class> Table<T> {
         if bits >> (INDEX_BITS + GENERATION_BITS) != T::TAG as usize {
             return None;
         }
-        let slot = self.slot(bits & (MOST_OBJECTS - 1))?;
+        let Some(slot) = self.slot(bits & INDEX_MASK) else { return self.find_later(handle) };
         // Acquire pairs with the Release in `insert`, which made the object visible.
         let word = Self::add(&slot.word, 1, Ordering::Acquire);
         let generation = ((bits >> INDEX_BITS) as u64) & GENERATION_MASK;
         if word & LIVE == 0 || (word >> GENERATION_SHIFT) & GENERATION_MASK != generation {
             self.unpin(slot);
-            return None;
+            return self.find_later(handle);
         }
         Some(Held { object: slot.object.get().cast::<Arc<T>>(), slot: Some(slot) })
+    }
+
+    /// An object that is made now, if its handle is one of those.
+    #[cold]
+    fn find_later(&self, handle: usize) -> Option<Held<T>> {
+        let (number, life) = Self::later(handle)?;
+        let object = T::make(number, life)?;
+        let index = MOST_OBJECTS + number as usize;
+        let slot = self.slot(index).or_else(|| {
+            let _growing = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.slot(index).is_none() {
+                self.add_chunk(index >> CHUNK_BITS);
+            }
+            self.slot(index)
+        })?;
+        // SAFETY: the slot is not live, and whoever made the object, which can be made once, alone makes it so.
+        unsafe { (*slot.object.get()).write(object) };
+        let live = LIVE | u64::from(life) << GENERATION_SHIFT;
+        // A failing look-up may have a pin on it at this moment. Release pairs with the Acquire in `find`. The closure always
+        // gives a value.
+        let _ = slot.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| Some(word & PINS | live));
+        self.find_dynamic(handle)
     }
 
     /// Adds to a word; returns what it was.
@@ -349,7 +400,9 @@ impl<T: Class> Table<T> {
     fn give_back(&self, slot: &'static Slot<T>) {
         // SAFETY: this thread won the exchange that ended the object's life, so nobody else reads it.
         let object = unsafe { (*slot.object.get()).assume_init_read() };
-        self.push_free(slot);
+        if (slot.index as usize) < MOST_OBJECTS {
+            self.push_free(slot);
+        }
         T::end(object);
     }
 
@@ -387,7 +440,7 @@ impl<T: Class> Table<T> {
         if self.free.load(Ordering::Acquire) as u32 != 0 {
             return Ok(());
         }
-        if *chunks == CHUNKS {
+        if *chunks == MOST_OBJECTS >> CHUNK_BITS {
             return Err(Error::new(
                 MPI_ERR_NO_MEM,
                 format!(
@@ -396,7 +449,17 @@ impl<T: Class> Table<T> {
                 ),
             ));
         }
-        let first = *chunks << CHUNK_BITS;
+        let slots = self.add_chunk(*chunks);
+        *chunks += 1;
+        for slot in slots.iter().rev() {
+            self.push_free(slot);
+        }
+        Ok(())
+    }
+
+    /// Makes the slots of a chunk. The caller holds the lock of the growth.
+    fn add_chunk(&self, chunk: usize) -> &'static [Slot<T>] {
+        let first = chunk << CHUNK_BITS;
         let slots: Vec<Slot<T>> = (0..SLOTS_PER_CHUNK)
             .map(|place| Slot {
                 word: AtomicU64::new(0),
@@ -408,12 +471,8 @@ impl<T: Class> Table<T> {
             .collect();
         let slots: &'static [Slot<T>] = Box::leak(slots.into_boxed_slice());
         // Release pairs with the Acquire in `slot`.
-        self.chunks[*chunks].store(slots.as_ptr().cast_mut(), Ordering::Release);
-        *chunks += 1;
-        for slot in slots.iter().rev() {
-            self.push_free(slot);
-        }
-        Ok(())
+        self.chunks[chunk].store(slots.as_ptr().cast_mut(), Ordering::Release);
+        slots
     }
 
     /// Gives an object a handle; one that it already has, for a named class.

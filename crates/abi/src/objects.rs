@@ -1,9 +1,11 @@
 //! The classes of handles: which object of the MPI layer each one names.
 
-use crate::handles::{Class, Table};
+use crate::handles::{Class, GENERATION_BITS, LATER, Table};
+use crate::state;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::PredefinedDatatypes;
 use parnass_mpi::op::PredefinedOps;
+use parnass_mpi::request::Quick;
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
@@ -35,6 +37,30 @@ macro_rules! class {
     };
 }
 
+/// The bits of a life that are in a handle.
+const LIFE_MASK: u32 = (1 << GENERATION_BITS) - 1;
+
+/// The handle of a receive that is no request yet.
+#[inline(always)]
+pub fn quick_handle(quick: Quick) -> usize {
+    const { assert!(Quick::MOST as usize <= LATER) };
+    Table::<Request>::later_handle(quick.number(), quick.life())
+}
+
+/// The receive behind a handle, if it is no request yet.
+#[inline(always)]
+pub fn quick(handle: usize) -> Option<Quick> {
+    let (number, life) = Table::<Request>::later(handle)?;
+    state::running()?.process.quick(number, life, LIFE_MASK)
+}
+
+/// Makes requests of all receives of a communicator that are none yet, before it is freed.
+pub fn settle_all(process: &Process, communicator: &Communicator) {
+    for quick in process.quick_receives(communicator) {
+        drop(Request::table().find(quick_handle(quick)));
+    }
+}
+
 /// The handle of [`Request::sent`]: no program can name it as a constant, but many requests may have it at once.
 pub const SENT: usize = MPI_REQUEST_NULL + 1;
 
@@ -46,6 +72,11 @@ class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = fals
     #[inline(always)]
     fn end(object: Arc<Request>) {
         Request::end(object);
+    }
+
+    fn make(number: u32, life: u32) -> Option<Arc<Request>> {
+        let process = &state::running()?.process;
+        Some(process.settle(process.quick(number, life, LIFE_MASK)?))
     }
 });
 class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);

@@ -9,6 +9,7 @@ pub mod barrier;
 pub mod bytes;
 pub mod copy;
 pub mod doorbell;
+pub mod favoured;
 pub mod file;
 pub mod futex;
 mod growing;

@@ -311,7 +311,7 @@ impl Process {
             return true;
         }
         // What has matched comes, or fails by itself: its bytes may be on their way into the user's memory.
-        if entry.is_some_and(|entry| !self.nic().unlink(entry)) {
+        if entry.is_some_and(|entry| !self.nic().unlink(entry, name.user())) {
             return self.slots.is_complete(name);
         }
         self.slots.fail(name);

@@ -145,6 +145,12 @@ impl Group {
         }
     }
 
+    /// Whether the rank of each member is its number.
+    #[inline]
+    pub fn rank_is_number(&self) -> bool {
+        matches!(self.members, Members::Regular { first: 0, stride: 1, .. })
+    }
+
     /// The rank of a process, if it is a member. Takes constant time.
     #[inline]
     pub fn rank_of(&self, process: ProcessId) -> Option<i32> {

@@ -187,7 +187,7 @@ impl Process {
 
     /// As [`Process::progress`], for a call that tells whether something has happened and that programs repeat until it has:
     /// where ranks share processors, who finds nothing lets another run.
-    pub(crate) fn progress_for_test(&self) {
+    pub fn progress_for_test(&self) {
         if !self.progress() {
             self.nic().step_aside();
         }

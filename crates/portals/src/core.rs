@@ -14,7 +14,9 @@ use crate::memory::{Descriptions, Memory, Place};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::named::Named;
 use crate::nic::Nic;
+use crate::parked::Unparked;
 use crate::pipe::Pipes;
+use crate::receive_soon::Soon;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::send::Delayed;
 use crate::slab::Purpose;
@@ -72,6 +74,8 @@ pub struct Core {
     /// Whether there is a network.
     pub networked: AtomicBool,
     pub pipes: Pipes,
+    /// Whether short receives are kept back, see [`crate::parked`].
+    pub parks: AtomicBool,
     pub boards: Boards,
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
@@ -145,6 +149,7 @@ impl Core {
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),
             pipes: Pipes::default(),
+            parks: AtomicBool::new(false),
             boards: Boards::default(),
             descriptions: OnceLock::new(),
             transport: Ways::new(transport),
@@ -193,6 +198,7 @@ impl Core {
             "plain messages that nobody expects are kept without overflow entries"
         );
         let nic = self.own();
+        self.post_all();
         let pattern = pattern_of(entry);
         self.lock(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
@@ -249,7 +255,7 @@ impl Core {
     }
 
     /// Receives an unexpected message that is in no list any more.
-    fn receive_record(
+    pub fn receive_record(
         &self,
         nic: &Nic,
         index: u32,
@@ -318,10 +324,15 @@ impl Core {
         Appended::Complete(event)
     }
 
-    pub fn unlink(&self, handle: EntryHandle) -> bool {
+    pub fn unlink(&self, handle: EntryHandle, user: u64) -> bool {
         let nic = self.own();
+        self.post_all();
         self.lock(nic);
-        let found = nic.slab.resolve(handle.0).filter(|index| nic.slab.at(*index).kind.get() == kind::POSTED);
+        let found = if handle == EntryHandle::BY_USER {
+            Core::posted_by(nic, user)
+        } else {
+            nic.slab.resolve(handle.0).filter(|index| nic.slab.at(*index).kind.get() == kind::POSTED)
+        };
         if let Some(index) = found {
             nic.posted.remove(&nic.slab, &nic.classes, index);
             nic.slab.release(index);
@@ -332,6 +343,7 @@ impl Core {
 
     pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
         let nic = self.own();
+        self.post_all();
         let pattern = pattern_of(entry);
         let mut outcome = Outcome::default();
         self.lock(nic);
@@ -380,45 +392,70 @@ impl Core {
     /// Takes in arrivals of the NIC of `of`, whose lock is held.
     #[inline]
     pub fn take_in(&self, nic: &Nic, of: u32, driver: Driver, outcome: &mut Outcome) -> usize {
-        let own = driver == Driver::Owner && of == self.me;
-        self.transport.take(of, BATCH, &mut |message| {
-            if own && self.deliver_short(nic, message, outcome) {
-                return true;
-            }
-            match Incoming::decode(message) {
-                Some(Incoming::Put(arrival)) => self.deliver(nic, of, driver, &arrival, outcome),
-                Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
-                Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
-                None => {
-                    nic.control.dropped.set(nic.control.dropped.get() + 1);
-                    true
-                }
-            }
+        self.transport.take(of, BATCH, &mut |message| self.take_one(nic, of, driver, message, outcome))
+    }
+
+    /// As [`Core::take_in`], for the owner, who hears at once of the short messages that are expected.
+    #[inline]
+    pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut dyn FnMut(Event)) -> usize {
+        self.transport.take(self.me, BATCH, &mut |message| {
+            self.deliver_short(nic, message, sink)
+                || self.take_one(nic, self.me, Driver::Owner, message, outcome)
         })
+    }
+
+    fn take_one(&self, nic: &Nic, of: u32, driver: Driver, message: &Arrived, outcome: &mut Outcome) -> bool {
+        match Incoming::decode(message) {
+            Some(Incoming::Put(arrival)) => {
+                if driver == Driver::Owner && nic.parked.any() {
+                    return self.deliver_among_parked(nic, &arrival, outcome);
+                }
+                self.deliver(nic, of, driver, &arrival, outcome)
+            }
+            Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
+            Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
+            None => {
+                nic.control.dropped.set(nic.control.dropped.get() + 1);
+                true
+            }
+        }
+    }
+
+    /// As [`Core::deliver`], for the owner who keeps entries back.
+    fn deliver_among_parked(&self, nic: &Nic, arrival: &Arrival, outcome: &mut Outcome) -> bool {
+        let (source, match_bits) = (arrival.source, arrival.match_bits);
+        if !self.is_awaited(nic, arrival)
+            && let Some(entry) = nic.parked.look(source, match_bits)
+        {
+            match self.accept(nic, &entry, arrival) {
+                Soon::NotYet => return false,
+                Soon::Received(received) => {
+                    nic.parked.take(source, match_bits);
+                    outcome.events.push(received.event(entry.user));
+                    return true;
+                }
+                Soon::NeedsEntry => self.post_parked(nic, Driver::Owner, outcome),
+            }
+        }
+        self.deliver(nic, self.me, Driver::Owner, arrival, outcome)
     }
 
     /// As [`Core::deliver`], for the usual case: a short message for which the owner, who takes it in, has posted an entry.
     #[inline(always)]
-    fn deliver_short(&self, nic: &Nic, message: &Arrived, outcome: &mut Outcome) -> bool {
+    fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut dyn FnMut(Event)) -> bool {
         let (kind, small, source) = message::parts(message.tag);
-        if kind != message::INLINE || message.further() != 0 || nic.posted.0.order().count.get() == 0 {
+        if kind != message::INLINE || message.further() != 0 {
             return false;
         }
         let [match_bits, header_data] = [message.words[0], message.words[1]];
-        let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
-        if index == 0 {
-            return false;
-        }
-        let record = nic.slab.at(index);
-        let Place::Run(memory) = Memory::from_word(record.address.get()).place() else { return false };
+        let Some(entry) = self.take_entry(nic, source, match_bits) else { return false };
         let length = small.min(INLINE_ROOM);
-        let placed = length.min(record.length.get() as usize);
-        write_words(&message.words[lane::HEAD..], memory, placed);
-        nic.posted.remove(&nic.slab, &nic.classes, index);
+        let placed = length.min(entry.length);
+        write_words(&message.words[lane::HEAD..], entry.memory, placed);
         self.count_received(nic, Travel::Short, source, match_bits, length as u64, false);
-        outcome.events.push(Event {
+        sink(Event {
             kind: EventKind::Put,
-            user: record.user.get(),
+            user: entry.user,
             initiator: ProcessId(source),
             match_bits,
             header_data,
@@ -426,8 +463,26 @@ impl Core {
             placed_length: placed as u64,
             taken: 0,
         });
-        nic.slab.release(index);
         true
+    }
+
+    /// Takes out the entry that a message of these criteria meets, if its memory is one run. What is posted is older than what is
+    /// parked.
+    #[inline(always)]
+    fn take_entry(&self, nic: &Nic, source: u32, match_bits: u64) -> Option<Unparked> {
+        if nic.posted.0.order().count.get() != 0 {
+            let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
+            if index != 0 {
+                let record = nic.slab.at(index);
+                let Place::Run(memory) = Memory::from_word(record.address.get()).place() else { return None };
+                let entry =
+                    Unparked { memory, length: record.length.get() as usize, user: record.user.get() };
+                nic.posted.remove(&nic.slab, &nic.classes, index);
+                nic.slab.release(index);
+                return Some(entry);
+            }
+        }
+        if nic.parked.any() { nic.parked.take(source, match_bits) } else { None }
     }
 
     /// Matches one message. `false`: it must wait where it is.

@@ -19,6 +19,7 @@ impl Core {
     pub fn fail(&self, peer: u32) {
         let Some(counters) = self.tallies.get(peer).filter(|_| peer != self.me) else { return };
         let nic = self.own();
+        self.post_all();
         // What it had sent whole is received as ever: it is taken in as long as it counts as alive.
         let mut outcome = Outcome::default();
         self.lock(nic);

@@ -215,7 +215,7 @@ impl Core {
     }
 
     /// Tells this process, now or when it asks.
-    fn tell(&self, nic: &Nic, driver: Driver, event: &Event, flags: u32, outcome: &mut Outcome) {
+    pub fn tell(&self, nic: &Nic, driver: Driver, event: &Event, flags: u32, outcome: &mut Outcome) {
         if driver == Driver::Owner {
             if flags & flag::AWAITED != 0 {
                 self.received(event.initiator.0, 1);

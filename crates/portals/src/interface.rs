@@ -86,6 +86,11 @@ pub struct MatchEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHandle(pub u64);
 
+impl EntryHandle {
+    /// That of an entry which its `user` alone names.
+    pub const BY_USER: EntryHandle = EntryHandle(0);
+}
+
 /// What has become of an entry when `append` returns.
 #[derive(Clone, Copy, Debug)]
 pub enum Appended {
@@ -148,6 +153,22 @@ pub struct Received {
     pub requested_length: u64,
     /// Bytes that were placed.
     pub placed_length: u64,
+}
+
+impl Received {
+    /// The event that tells it to the entry of `user`.
+    pub(crate) fn event(&self, user: u64) -> Event {
+        Event {
+            kind: if self.failed { EventKind::Failed } else { EventKind::Put },
+            user,
+            initiator: self.initiator,
+            match_bits: self.match_bits,
+            header_data: self.header_data,
+            requested_length: self.requested_length,
+            placed_length: self.placed_length,
+            taken: 0,
+        }
+    }
 }
 
 impl From<&Event> for Received {
@@ -224,6 +245,7 @@ impl Interface {
         observer: Arc<Observer>,
     ) -> Result<Interface, PortalError> {
         let core = Arc::new(Core::new(transport, tuning, observer));
+        core.may_park();
         Interface::have_attended(&core, &*core.transport);
         Ok(Interface { core, helper: Helper::default() })
     }
@@ -282,6 +304,7 @@ impl Interface {
     /// From now on `wider` is the way to all peers: it leads to all that this process reaches already, and may have a network for
     /// those that [`Interface::admit`] adds. Once; a second one is ignored.
     pub fn widen(&self, wider: Box<dyn Transport>) {
+        self.core.post_all();
         // What the first way brings is brought by the wider one from now on.
         self.core.transport.attend(None);
         self.core.transport.widen(wider);
@@ -375,6 +398,7 @@ impl Interface {
 
     /// From now on several threads may call. To be called while only one does.
     pub fn several_threads(&self) {
+        self.core.park_never();
         self.core.counters.several_threads();
         self.core.transport.several_threads();
     }
@@ -387,8 +411,16 @@ impl Interface {
     /// # Panics
     /// If `list` is the overflow list: plain messages that nobody expects are kept by the NIC itself. Overflow
     /// entries belong to the other portals, see [`crate::target`].
-    #[inline]
+    #[inline(always)]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
+        if self.core.park(entry) {
+            return Ok(Appended::Posted(EntryHandle::BY_USER));
+        }
+        self.append_now(list, entry)
+    }
+
+    #[inline(never)]
+    fn append_now(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
         if entry.length as u64 > self.core.tuning.helper_from_bytes() {
             self.helper.start(&self.core);
         }
@@ -403,9 +435,9 @@ impl Interface {
         self.core.receive_soon(entry)
     }
 
-    /// Takes an entry back that has not matched. `false`: too late, its event has come or will come.
-    pub fn unlink(&self, handle: EntryHandle) -> bool {
-        self.core.unlink(handle)
+    /// Takes an entry back that has not matched, by its handle and its `user`. `false`: too late, its event has come or will come.
+    pub fn unlink(&self, handle: EntryHandle, user: u64) -> bool {
+        self.core.unlink(handle, user)
     }
 
     /// Looks for the first unexpected message, in arrival order, that `entry`'s criteria match. Takes in new
@@ -431,7 +463,7 @@ impl Interface {
     }
 
     /// Turns the wheel once: takes in arrivals, sends what was delayed, moves data that waits to be moved, and
-    /// hands every event to `sink`, which may call the interface. Returns whether anything happened. Threads that
+    /// hands every event to `sink`, which must not call the interface. Returns whether anything happened. Threads that
     /// sleep in `wait` are not woken by that: see [`Interface::wake`].
     #[inline]
     pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {

@@ -9,7 +9,7 @@
 //! * `memory`: where the bytes of a message lie, and how they are copied;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
 //! * `far`: peers on other nodes; `travel`: what is counted of messages;
-//! * `receive_soon`: the short way of a blocking receive; `helper`: the thread for a process that computes;
+//! * `receive_soon`: the short way of a blocking receive; `parked`: that of a nonblocking one; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
 //! * `segment`: memory that a group shares, with locks, for one-sided communication;
 //! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
@@ -31,6 +31,7 @@ mod memory;
 mod message;
 mod named;
 mod nic;
+mod parked;
 mod pipe;
 mod progress;
 mod receive_soon;

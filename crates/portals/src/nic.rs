@@ -5,10 +5,12 @@
 //! PAGE             tables of the priority list
 //! + TABLES_BYTES   tables of the unexpected messages
 //! + TABLES_BYTES   tables of the overflow list
-//! + TABLES_BYTES   records
+//! + TABLES_BYTES   receives that are not posted yet
+//! + PARKED_BYTES   records
 //! ```
 
 use crate::index::{Class, Classes, Posted, Side, SideControl, TABLES_BYTES, Unexpected};
+use crate::parked::{PARKED_BYTES, Parked};
 use crate::record::{CLASSES, kind};
 use crate::slab::{ListControl, Slab, SlabControl};
 use parnass_base::atomics::AtomicU32;
@@ -91,6 +93,7 @@ pub struct Nic {
     pub unexpected: Unexpected,
     pub overflow: Posted,
     pub classes: Classes,
+    pub parked: Parked,
     /// What its owner counts.
     pub counters: Counters,
 }
@@ -99,7 +102,8 @@ impl Nic {
     /// The NIC that lies in `memory`, whose owner counts in `counters`.
     pub fn new(memory: &Window, counters: &Window) -> Nic {
         let tables = PAGE;
-        let records = tables + 3 * TABLES_BYTES;
+        let parked = tables + 3 * TABLES_BYTES;
+        let records = parked + PARKED_BYTES;
         let side = |control: usize, number: usize| {
             let window = memory.window(tables + number * TABLES_BYTES, TABLES_BYTES);
             Side::new(memory.record(control), window, Counters::new(counters))
@@ -114,6 +118,7 @@ impl Nic {
             unexpected: Unexpected(side(offset_of!(Control, unexpected), 1)),
             overflow: Posted(side(offset_of!(Control, overflow), 2)),
             classes: Classes(memory.record(offset_of!(Control, classes))),
+            parked: Parked::new(memory.window(parked, PARKED_BYTES)),
             counters: Counters::new(counters),
         }
     }

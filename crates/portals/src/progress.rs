@@ -40,12 +40,15 @@ impl Core {
         let control = &nic.control;
         let mut outcome = Outcome::default();
         let mut happened = false;
-        if self.transport.poll(self.me) || control.events.count.get() != 0 {
+        if self.transport.poll(self.me) || control.events.count.get() != 0 || self.parked_are_met(nic) {
             self.lock(nic);
+            if self.parked_are_met(nic) {
+                self.post_parked(nic, Driver::Owner, &mut outcome);
+            }
             if control.events.count.get() != 0 {
                 self.collect_events(nic, &mut outcome);
             }
-            happened |= self.take_in(nic, self.me, Driver::Owner, &mut outcome) != 0;
+            happened |= self.take_in_own(nic, &mut outcome, sink) != 0;
             nic.lock().release();
         }
         if control.unclaimed.load(Ordering::Relaxed) != 0 {
@@ -144,7 +147,8 @@ impl Core {
         }
         let mut outcome = Outcome::default();
         let piped = nic.control.piped.load(Ordering::Relaxed);
-        let taken = if arrivals { self.take_in(nic, target, Driver::Other, &mut outcome) } else { 0 };
+        let ready = arrivals && self.post_parked_of(nic, target, &mut outcome);
+        let taken = if ready { self.take_in(nic, target, Driver::Other, &mut outcome) } else { 0 };
         if arrivals && taken == 0 {
             // What has come can only be placed by the target itself.
             self.transport.ring_helper(target);
@@ -177,6 +181,7 @@ impl Core {
             || control.unclaimed.load(Ordering::Relaxed) != 0
             || control.calls.load(Ordering::Relaxed) != 0
             || self.pipes_move()
+            || self.parked_are_met(self.own())
     }
 
     // ---- waiting
@@ -309,6 +314,8 @@ impl Core {
         }
         let limit = limit.map(|limit| Instant::now() + limit);
         let deadline = limit.into_iter().chain(deadline).min();
+        // Others, who drive this NIC from here on, would have to force a fence on this process.
+        self.post_all();
         self.sleep(ticket, awaited, deadline, &mut || self.has_work() || watched());
     }
 
@@ -356,7 +363,9 @@ impl Core {
         let mut outcome = Outcome::default();
         let mut happened = false;
         if self.transport.poll(self.me) && nic.lock().try_acquire(self.transport.holder()) {
-            happened |= self.take_in(nic, self.me, Driver::Other, &mut outcome) != 0;
+            if self.post_parked_of(nic, self.me, &mut outcome) {
+                happened |= self.take_in(nic, self.me, Driver::Other, &mut outcome) != 0;
+            }
             nic.lock().release();
         }
         happened |= self.move_own(Driver::Other, &mut outcome);

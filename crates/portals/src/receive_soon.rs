@@ -51,6 +51,7 @@ impl Core {
     #[inline]
     fn look_for(&self, entry: &MatchEntry) -> Soon {
         let nic = self.own();
+        self.post_all();
         let pattern = pattern_of(entry);
         self.lock(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
@@ -183,14 +184,14 @@ impl Core {
 
     /// Whether a posted entry takes this message.
     #[inline]
-    fn is_awaited(&self, nic: &Nic, arrival: &Arrival) -> bool {
+    pub fn is_awaited(&self, nic: &Nic, arrival: &Arrival) -> bool {
         nic.posted.0.order().count.get() != 0
             && nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain) != 0
     }
 
     /// Gives a message to an entry that is not posted, if that is all there is to do.
     #[inline(always)]
-    fn accept(&self, nic: &Nic, entry: &MatchEntry, arrival: &Arrival) -> Soon {
+    pub fn accept(&self, nic: &Nic, entry: &MatchEntry, arrival: &Arrival) -> Soon {
         let placed = arrival.length.min(entry.length as u64);
         let moved = match arrival.payload {
             Payload::Inline(words) if !arrival.ack => {
@@ -225,7 +226,7 @@ impl Core {
 }
 
 /// How far a message is that an entry waits for.
-enum Soon {
+pub enum Soon {
     /// Not there, or not all of it.
     NotYet,
     Received(Received),

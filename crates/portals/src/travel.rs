@@ -127,6 +127,7 @@ impl Core {
             }
             found
         };
+        self.post_all();
         self.lock(nic);
         let counts = (count(nic.unexpected.0.order()), count(nic.posted.0.order()));
         nic.lock().release();
@@ -140,6 +141,7 @@ impl Core {
             let level = list.count.get().into();
             (nic.counters.begin_mark(mark, level), level)
         };
+        self.post_all();
         self.lock(nic);
         let marks = [
             begin(counters::UNEXPECTED_MARK, nic.unexpected.0.order()),

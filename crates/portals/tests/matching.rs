@@ -165,8 +165,8 @@ fn run(steps: &[Step]) {
             Step::Unlink { which } => {
                 if !linear.posted.is_empty() {
                     let entry = linear.posted.remove(which % linear.posted.len());
-                    assert!(target.unlink(entry.4));
-                    assert!(!target.unlink(entry.4));
+                    assert!(target.unlink(entry.4, entry.0));
+                    assert!(!target.unlink(entry.4, entry.0));
                 }
             }
         }

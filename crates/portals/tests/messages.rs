@@ -4,6 +4,7 @@ use parnass_base::Scratch;
 use parnass_portals::*;
 use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 fn interfaces(size: u32) -> Vec<Arc<Interface>> {
     interfaces_with(size, true)
@@ -219,6 +220,43 @@ fn a_search_looks_and_takes() {
 }
 
 #[test]
+fn a_peer_that_drives_the_target_posts_what_was_kept_back() {
+    let nics = interfaces(2);
+    let (memory, source) = (Scratch::new(8), pattern(8, 3));
+    let short = entry(Some(0), 4, 0, &memory, 8);
+    assert!(matches!(nics[1].append(List::Priority, &short), Ok(Appended::Posted(_))));
+    nics[0].put(&put(1, 4, &source, 8, Protocol::Buffered, Ack::Matched)).unwrap();
+    // Who waits for the ack drives the target, which does nothing itself.
+    let deadline = Instant::now() + Duration::from_millis(5);
+    nics[0].wait(nics[0].ticket(), Some(ProcessId(1)), Some(deadline), Company::None);
+    assert_eq!(content(&memory, 8), content(&source, 8));
+    let mut events = Vec::new();
+    nics[1].progress(&mut |event| events.push((event.kind, event.user, event.placed_length)));
+    assert_eq!(events, [(EventKind::Put, short.user, 8)]);
+    let mut acks = Vec::new();
+    nics[0].progress(&mut |event| acks.push(event.kind));
+    assert!(acks.contains(&EventKind::Ack), "{acks:?}");
+}
+
+#[test]
+fn whoever_is_about_to_sleep_has_posted_all() {
+    let nics = interfaces(2);
+    let (memory, source) = (Scratch::new(8), pattern(8, 5));
+    for bits in [4, 5] {
+        nics[1].append(List::Priority, &entry(None, bits, 0, &memory, 8)).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_millis(5);
+    nics[1].wait(nics[1].ticket(), None, Some(deadline), Company::None);
+    assert_eq!(nics[1].queues(0, 0), (0, 2));
+    // An entry that is kept back after those is younger than they are.
+    nics[1].append(List::Priority, &entry(None, 5, 0, &memory, 8)).unwrap();
+    nics[0].put(&put(1, 5, &source, 8, Protocol::Buffered, Ack::None)).unwrap();
+    let mut events = 0;
+    nics[1].progress(&mut |_| events += 1);
+    assert_eq!((events, nics[1].queues(5, u64::MAX)), (1, (0, 1)));
+}
+
+#[test]
 fn an_unlinked_entry_matches_nothing() {
     let nics = interfaces(1);
     let memory = Scratch::new(8);
@@ -226,8 +264,9 @@ fn an_unlinked_entry_matches_nothing() {
     else {
         panic!("nothing can have matched")
     };
-    assert!(nics[0].unlink(handle));
-    assert!(!nics[0].unlink(handle));
+    let user = entry(None, 4, 0, &memory, 8).user;
+    assert!(nics[0].unlink(handle, user));
+    assert!(!nics[0].unlink(handle, user));
     nics[0].put(&put(0, 4, &memory, 8, Protocol::Buffered, Ack::None)).unwrap();
     nics[0].progress(&mut |event| panic!("{event:?}"));
     assert!(nics[0].search(SearchOperation::Look, &entry(None, 4, 0, &memory, 8)).is_some());

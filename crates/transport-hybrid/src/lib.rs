@@ -380,6 +380,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.rings_lightly()
     }
 
+    fn fence_all(&self) -> bool {
+        self.near.fence_all()
+    }
+
     #[inline]
     fn ring_unfenced(&self, target: u32) {
         if !self.is_far(target) {

@@ -512,6 +512,10 @@ impl Transport for SharedMemory {
         self.rings_lightly
     }
 
+    fn fence_all(&self) -> bool {
+        barrier::force()
+    }
+
     #[inline]
     fn ring_unfenced(&self, target: u32) {
         self.peer(target).station.bell.ring_unfenced();

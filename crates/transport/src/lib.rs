@@ -194,6 +194,11 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Executes a fence in this thread and in all those of the peers that share memory and ring lightly. `false`: that cannot be done.
+    fn fence_all(&self) -> bool {
+        false
+    }
+
     /// As [`Transport::ring`], but may miss a target that falls asleep at this moment: for a ring that is repeated after a
     /// fence, or that follows one.
     fn ring_unfenced(&self, target: u32);

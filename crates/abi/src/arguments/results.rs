@@ -2,9 +2,11 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
-use crate::objects::{Message, Request};
+use crate::objects::{Message, Process, Request, quick, quick_handle};
 use parnass_mpi::constants::*;
+use parnass_mpi::request::Quick;
 use parnass_mpi::{Error, Result};
+use std::cell::OnceCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,7 +14,58 @@ use std::sync::Arc;
 /// A request that the call may complete: null, or live.
 pub struct RequestInOut {
     place: *mut usize,
-    held: Option<Held<Request>>,
+    item: Item,
+}
+
+/// What a handle of a request names.
+enum Item {
+    Null,
+    Held(Held<Request>),
+    /// A receive that is no request yet; and the request that it becomes when something asks for one.
+    Quick(Quick, OnceCell<Option<Held<Request>>>),
+}
+
+impl Item {
+    #[inline(always)]
+    fn find(handle: usize) -> Option<Item> {
+        if handle == MPI_REQUEST_NULL {
+            return Some(Item::Null);
+        }
+        match quick(handle) {
+            Some(quick) => Some(Item::Quick(quick, OnceCell::new())),
+            None => Request::table().find(handle).map(Item::Held),
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self) -> Option<&Arc<Request>> {
+        match self {
+            Item::Null => None,
+            Item::Held(held) => Some(held),
+            Item::Quick(quick, request) => {
+                let request = request.get_or_init(|| Request::table().find(quick_handle(*quick)));
+                request.as_deref()
+            }
+        }
+    }
+
+    /// The receive, as long as it is no request.
+    #[inline(always)]
+    fn quick(&self) -> Option<Quick> {
+        match self {
+            Item::Quick(quick, request) if request.get().is_none() => Some(*quick),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn into_held(self) -> Option<Held<Request>> {
+        match self {
+            Item::Null => None,
+            Item::Held(held) => Some(held),
+            Item::Quick(_, request) => request.into_inner().flatten(),
+        }
+    }
 }
 
 impl RequestInOut {
@@ -27,30 +80,38 @@ impl RequestInOut {
         }
         // SAFETY: the caller's promise.
         let handle = unsafe { place.read() };
-        Ok(RequestInOut { place, held: handles::get_nullable(handle, name)? })
+        match Item::find(handle) {
+            Some(item) => Ok(RequestInOut { place, item }),
+            None => Err(handles::bad::<Request>(handle, name)),
+        }
     }
 
     /// The request, unless it is MPI_REQUEST_NULL.
     #[inline]
     pub fn get(&self) -> Option<&Arc<Request>> {
-        self.held.as_deref()
+        self.item.get()
+    }
+
+    /// The receive, if it is no request yet.
+    #[inline]
+    pub fn quick(&self) -> Option<Quick> {
+        self.item.quick()
     }
 
     /// Writes MPI_REQUEST_NULL, but keeps the handle: a generalized request that is freed before it is complete is still
     /// named by the copies of its handle, for MPI_Grequest_complete.
     pub fn detach(&mut self) {
-        if self.held.take().is_some() {
-            // SAFETY: checked when it was made.
-            unsafe { self.place.write(MPI_REQUEST_NULL) };
-        }
+        self.item = Item::Null;
+        // SAFETY: checked when it was made.
+        unsafe { self.place.write(MPI_REQUEST_NULL) };
     }
 
     /// Frees the handle and writes MPI_REQUEST_NULL.
     #[inline]
     pub fn release(&mut self) {
-        if let Some(held) = self.held.take() {
-            // SAFETY: checked when it was made.
-            unsafe { self.place.write(MPI_REQUEST_NULL) };
+        // SAFETY: checked when it was made.
+        unsafe { self.place.write(MPI_REQUEST_NULL) };
+        if let Some(held) = std::mem::replace(&mut self.item, Item::Null).into_held() {
             Request::table().release(held);
         }
     }
@@ -76,7 +137,7 @@ pub unsafe fn request_at(place: *const usize, name: &str) -> Result<Held<Request
 /// An array of requests, each live or MPI_REQUEST_NULL.
 pub struct Requests {
     place: *mut usize,
-    held: Vec<Option<Held<Request>>>,
+    items: Vec<Item>,
 }
 
 impl Requests {
@@ -88,51 +149,72 @@ impl Requests {
         // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        let mut held = Vec::with_capacity(handles.len());
+        let mut items = Vec::with_capacity(handles.len());
         for &handle in handles {
-            held.push(match handle {
-                MPI_REQUEST_NULL => None,
-                _ => match Request::table().find(handle) {
-                    Some(held) => Some(held),
-                    None => {
-                        return Err(handles::bad::<Request>(handle, &format!("{name}[{}]", held.len())));
-                    }
-                },
-            });
+            let Some(item) = Item::find(handle) else {
+                return Err(handles::bad::<Request>(handle, &format!("{name}[{}]", items.len())));
+            };
+            items.push(item);
         }
-        Ok(Requests { place, held })
+        Ok(Requests { place, items })
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.items.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.items.is_empty()
     }
 
     /// A request, unless it is MPI_REQUEST_NULL (or was released).
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Request>> {
-        self.held[index].as_deref()
+        self.items[index].get()
     }
 
     /// All, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&Arc<Request>>> + '_ {
-        self.held.iter().map(|held| held.as_deref())
+        self.items.iter().map(Item::get)
     }
 
     /// Frees a handle and writes MPI_REQUEST_NULL in its place.
     #[inline]
     pub fn release(&mut self, index: usize) {
-        if let Some(held) = self.held[index].take() {
-            // SAFETY: the array was readable up to its length when this was made; the program lets the call write it
-            // (the procedures that take a constant array never release).
-            unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
+        let item = std::mem::replace(&mut self.items[index], Item::Null);
+        if matches!(item, Item::Null) {
+            return;
+        }
+        // SAFETY: the array was readable up to its length when this was made; the program lets the call write it
+        // (the procedures that take a constant array never release).
+        unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
+        if let Some(held) = item.into_held() {
             Request::table().release(held);
         }
+    }
+
+    /// Whether a request is that of a send which was complete at once.
+    #[inline]
+    pub fn is_sent(&self, index: usize) -> bool {
+        // No other is predefined.
+        matches!(&self.items[index], Item::Held(held) if held.is_predefined())
+    }
+
+    /// Whether a request is complete, inactive or null.
+    #[inline]
+    pub fn is_over(&self, process: &Process, index: usize) -> bool {
+        match self.items[index].quick() {
+            Some(quick) => process.is_over(quick),
+            None => self.items[index].get().is_none_or(|request| request.is_complete(process)),
+        }
+    }
+
+    /// A receive that is no request yet.
+    #[inline]
+    pub fn quick(&self, index: usize) -> Option<Quick> {
+        self.items[index].quick()
     }
 }
 

@@ -75,6 +75,7 @@ pub fn comm_disconnect(call: &Call, comm: InOutHandle<Communicator>) -> Result<(
     call.process().flush_buffer(BufferOwner::Communicator(comm.get()))?;
     call.process().retire_buffer(comm.get());
     comm.get().part(call.process())?;
+    settle_all(call.process(), comm.get());
     call.process().give_up(comm.get());
     comm.release();
     Ok(())
@@ -100,6 +101,7 @@ pub fn comm_free(call: &Call, comm: InOutHandle<Communicator>) -> Result<()> {
     comm.get().check_freeable()?;
     comm.get().attributes().delete_all(comm.handle())?;
     call.process().retire_buffer(comm.get());
+    settle_all(call.process(), comm.get());
     call.process().give_up(comm.get());
     comm.release();
     Ok(())

@@ -5,7 +5,8 @@
 use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
 use crate::call::Call;
 use crate::calls::request::store;
-use crate::objects::{Communicator, Datatype, Message, Request, SENT};
+use crate::objects::{Communicator, Datatype, Message, Request, SENT, quick_handle};
+use crate::state;
 use parnass_mpi::Result;
 pub use parnass_mpi::SendMode;
 use parnass_mpi::constants::MPI_MESSAGE_NO_PROC;
@@ -101,7 +102,14 @@ pub fn irecv(
     comm: &Arc<Communicator>,
     request: OutHandle<Request>,
 ) -> Result<()> {
-    request.set(call.process().ireceive(comm, buf.data(count, datatype), source, tag)?)
+    let (process, data) = (call.process(), buf.data(count, datatype));
+    if state::one_thread_at_a_time()
+        && let Some(quick) = process.receive_quickly(comm, &data, source, tag)
+    {
+        request.set_raw(quick_handle(quick));
+        return Ok(());
+    }
+    request.set(process.ireceive(comm, data, source, tag)?)
 }
 
 /// MPI_Recv_init.

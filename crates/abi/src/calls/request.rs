@@ -76,6 +76,13 @@ fn goes_on(result: &Result<Status>) -> bool {
 
 /// MPI_Wait.
 pub fn wait(call: &Call, request: &mut RequestInOut, status: StatusOut) -> Result<()> {
+    if let Some(quick) = request.quick()
+        && let Some(done) = call.process().wait_quick(quick)
+    {
+        request.release();
+        store(status, &done);
+        return Ok(());
+    }
     let result = match request.get() {
         Some(held) => complete::wait(call.process(), held),
         None => Ok(Status::EMPTY),
@@ -85,6 +92,23 @@ pub fn wait(call: &Call, request: &mut RequestInOut, status: StatusOut) -> Resul
 
 /// MPI_Test.
 pub fn test(call: &Call, request: &mut RequestInOut, flag: Out<bool>, status: StatusOut) -> Result<()> {
+    if let Some(quick) = request.quick() {
+        let process = call.process();
+        let over = process.is_over(quick) || {
+            process.progress_for_test();
+            process.is_over(quick)
+        };
+        if !over {
+            flag.set(false);
+            return Ok(());
+        }
+        if let Some(done) = process.wait_quick(quick) {
+            flag.set(true);
+            request.release();
+            store(status, &done);
+            return Ok(());
+        }
+    }
     let result = match request.get() {
         Some(held) => complete::test(call.process(), held),
         None => Some(Ok(Status::EMPTY)),
@@ -192,6 +216,18 @@ pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> R
     // Each is told as soon as it is complete; an error, which is rare, makes another round through the statuses.
     let mut failed: Vec<Completed> = Vec::new();
     for index in 0..requests.len() {
+        if requests.is_sent(index) {
+            requests.release(index);
+            statuses.at(index).set_empty();
+            continue;
+        }
+        if let Some(quick) = requests.quick(index)
+            && let Some(done) = process.wait_quick(quick)
+        {
+            requests.release(index);
+            store(statuses.at(index), &done);
+            continue;
+        }
         let result =
             requests.get(index).map_or(Ok(Status::EMPTY), |request| complete::wait(process, request));
         told_of_list(call, requests, index, &result);
@@ -214,11 +250,14 @@ pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> R
 
 /// MPI_Testall.
 pub fn testall(call: &Call, requests: &mut Requests, flag: Out<bool>, statuses: StatusesOut) -> Result<()> {
-    let mut results = Vec::new();
-    let complete =
-        complete::test_all(call.process(), requests, |index, result| results.push((index, result)));
+    let process = call.process();
+    let all_over = || (0..requests.len()).all(|index| requests.is_over(process, index));
+    let complete = all_over() || {
+        process.progress_for_test();
+        all_over()
+    };
     flag.set(complete);
-    tell_several(call, requests, results, statuses)
+    if complete { waitall(call, requests, statuses) } else { Ok(()) }
 }
 
 /// MPI_Request_get_status_all.

@@ -216,6 +216,12 @@ impl Communicator {
         self.peers().rank_of(process).unwrap_or(MPI_UNDEFINED)
     }
 
+    /// Whether the rank of each peer is its number.
+    #[inline]
+    pub fn rank_is_number(&self) -> bool {
+        self.peers().rank_is_number()
+    }
+
     /// The group of those that messages go to and come from.
     #[inline]
     pub fn peers(&self) -> &Group {

@@ -4,6 +4,7 @@ pub mod complete;
 mod generalized;
 pub(crate) mod operation;
 mod persistent;
+mod quick;
 pub(crate) mod slots;
 mod status;
 
@@ -11,6 +12,7 @@ pub use complete::{Completed, Found};
 pub use generalized::GeneralizedCallbacks;
 pub use operation::{NO_PROCESS, Operation, Outcome};
 pub use persistent::Specification;
+pub use quick::Quick;
 pub use status::Status;
 
 use crate::comm::Communicator;

@@ -194,7 +194,7 @@ impl Operation {
     pub fn cancel(&mut self, process: &Process) {
         let State::InFlight(name) = self.state else { return };
         let taken_back = match self.direction {
-            Direction::Receive(_) => self.entry.is_some_and(|entry| process.nic().unlink(entry)),
+            Direction::Receive(_) => self.entry.is_some_and(|entry| process.nic().unlink(entry, name.user())),
             Direction::Send => process.withdraw_put(self.peer, self.match_bits, name),
         };
         if taken_back {

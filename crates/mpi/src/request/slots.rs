@@ -11,8 +11,9 @@
 //! One slot is spare: a blocking call borrows it, and mostly hands it back untouched, because the message went, or
 //! was there, at once.
 
+use super::quick::Wanted;
 use parnass_portals::{Event, EventKind, ProcessId};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 const FIRST_CHUNK: u32 = 64;
@@ -39,6 +40,11 @@ pub(crate) struct Slot {
     header_data: AtomicU64,
     requested_length: AtomicU64,
     placed_length: AtomicU64,
+    /// Whether the slot is all there is of a receive, see [`Quick`](super::Quick); then what it asks for.
+    quick: AtomicBool,
+    rank: AtomicI32,
+    peer: AtomicU32,
+    capacity: AtomicU64,
 }
 
 impl Default for Slot {
@@ -54,6 +60,10 @@ impl Default for Slot {
             header_data: AtomicU64::new(0),
             requested_length: AtomicU64::new(0),
             placed_length: AtomicU64::new(0),
+            quick: AtomicBool::new(false),
+            rank: AtomicI32::new(0),
+            peer: AtomicU32::new(0),
+            capacity: AtomicU64::new(0),
         }
     }
 }
@@ -75,11 +85,11 @@ impl SlotName {
         self.0
     }
 
-    fn index(self) -> u32 {
+    pub(crate) fn index(self) -> u32 {
         self.0 as u32
     }
 
-    fn generation(self) -> u32 {
+    pub(crate) fn generation(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
@@ -138,10 +148,18 @@ impl Slots {
     }
 
     fn later_slot(&self, index: u32) -> &Slot {
+        self.slot_if_any(index).expect("a slot's index comes from its chunk")
+    }
+
+    /// The slot of an index that may be none.
+    #[inline(always)]
+    fn slot_if_any(&self, index: u32) -> Option<&Slot> {
+        if index < FIRST_CHUNK {
+            return self.first.get(index as usize);
+        }
         let chunk = (index / FIRST_CHUNK + 1).ilog2();
         let start = FIRST_CHUNK * ((1 << chunk) - 1);
-        let slots = self.chunks[chunk as usize - 1].get().expect("a slot's index comes from its chunk");
-        &slots[(index - start) as usize]
+        self.chunks.get(chunk as usize - 1)?.get()?.get((index - start) as usize)
     }
 
     /// Borrows the spare slot, or takes one, for an operation of a blocking call that is complete after `events` events.
@@ -267,6 +285,73 @@ impl Slots {
         let slot = self.slot(name.index());
         slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
         self.push(name.index());
+    }
+
+    /// A slot that was taken becomes all there is of a receive.
+    #[inline(always)]
+    pub(crate) fn keep_quick(
+        &self,
+        name: SlotName,
+        rank: i32,
+        peer: Option<ProcessId>,
+        match_bits: u64,
+        capacity: u64,
+    ) {
+        let slot = self.slot(name.index());
+        slot.quick.store(true, Ordering::Relaxed);
+        slot.rank.store(rank, Ordering::Relaxed);
+        slot.peer.store(peer.map_or(NONE, |peer| peer.0), Ordering::Relaxed);
+        slot.match_bits.store(match_bits, Ordering::Relaxed);
+        slot.capacity.store(capacity, Ordering::Relaxed);
+    }
+
+    /// What it asks for.
+    #[inline(always)]
+    pub(crate) fn wanted(&self, name: SlotName) -> Wanted {
+        let slot = self.slot(name.index());
+        let peer = slot.peer.load(Ordering::Relaxed);
+        Wanted {
+            rank: slot.rank.load(Ordering::Relaxed),
+            peer: (peer != NONE).then_some(ProcessId(peer)),
+            match_bits: slot.match_bits.load(Ordering::Relaxed),
+            capacity: slot.capacity.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The receive whose slot has this index, and a generation that has these bits where the mask is set.
+    #[inline(always)]
+    pub(crate) fn quick(&self, index: u32, generation: u32, mask: u32) -> Option<SlotName> {
+        let slot = self.slot_if_any(index)?;
+        let now = slot.generation.load(Ordering::Relaxed);
+        ((now ^ generation) & mask == 0 && slot.quick.load(Ordering::Relaxed))
+            .then_some(SlotName::new(index, now))
+    }
+
+    /// Whether it is still nothing but its slot.
+    #[inline(always)]
+    pub(crate) fn is_quick(&self, name: SlotName) -> bool {
+        self.quick(name.index(), name.generation(), u32::MAX).is_some()
+    }
+
+    /// All receives that are nothing but their slots.
+    pub(crate) fn all_quick(&self) -> impl Iterator<Item = SlotName> {
+        (0..).map_while(|index| Some((index, self.slot_if_any(index)?))).filter_map(|(index, slot)| {
+            let generation = slot.generation.load(Ordering::Relaxed);
+            slot.quick.load(Ordering::Relaxed).then_some(SlotName::new(index, generation))
+        })
+    }
+
+    /// From now on there is more of it than its slot.
+    #[inline(always)]
+    pub(crate) fn settle(&self, name: SlotName) {
+        self.slot(name.index()).quick.store(false, Ordering::Relaxed);
+    }
+
+    /// Gives the slot of such a receive back.
+    #[inline(always)]
+    pub(crate) fn end_quick(&self, name: SlotName) {
+        self.settle(name);
+        self.release(name);
     }
 
     /// Delivers an event. Returns the activity that waits for the operation, if the operation is now complete.

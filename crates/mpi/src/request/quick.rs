@@ -1,0 +1,170 @@
+//! Receives whose request is nothing but the slot in which their event comes.
+//!
+//! A program that receives many short messages at once starts and completes a request for each: there, a request that is an
+//! object of its own costs more than the message. So a receive into one run of bytes is first known by its slot alone, whose
+//! name is in the program's handle. Whatever is asked of it besides to wait for it, or to test it, first makes it a [`Request`] like
+//! any other ([`Process::settle`]), as does anything unusual about how it ends.
+//!
+//! It holds no reference to its communicator; so those of a communicator are settled before the program frees it.
+
+use super::operation::{Direction, Operation, State};
+use super::slots::SlotName;
+use super::{Request, Status};
+use crate::comm::{Communicator, Context, Plane};
+use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
+use crate::datatype::Buffer;
+use crate::process::{Process, UserBytes};
+use crate::pt2pt::transfer::Criteria;
+use parnass_portals::{Appended, EntryHandle, List, ProcessId};
+use std::sync::Arc;
+
+/// A receive that is no [`Request`] yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quick(SlotName);
+
+impl Quick {
+    /// How many of them there can be: their numbers are below.
+    pub const MOST: u32 = 1 << 16;
+
+    /// Its number; free for another one when it is complete.
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        self.0.index()
+    }
+
+    /// Which of those with this number it is.
+    #[inline(always)]
+    pub fn life(self) -> u32 {
+        self.0.generation()
+    }
+}
+
+impl Process {
+    /// Starts a receive that is only waited for or tested, mostly. `None`: it is none of the usual kind, and nothing was done.
+    #[inline]
+    pub fn receive_quickly(
+        &self,
+        communicator: &Communicator,
+        buffer: &Buffer<'_>,
+        source: i32,
+        tag: i32,
+    ) -> Option<Quick> {
+        if source == MPI_PROC_NULL || self.slots.is_concurrent() || self.faults.is_active() {
+            return None;
+        }
+        // Without its communicator, a rank is known where it was asked for, or where it is the number of the process.
+        if source < 0 && !communicator.rank_is_number() {
+            return None;
+        }
+        let bytes = UserBytes { address: buffer.contiguous()?, length: buffer.size() };
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        let name = self.slots.take(1, None);
+        if name.index() >= Quick::MOST {
+            self.slots.release(name);
+            return None;
+        }
+        self.slots.keep_quick(name, source, criteria.source, criteria.match_bits, bytes.length);
+        let entry = criteria.entry(bytes.address.into(), bytes.length, name.user());
+        match self.nic().append(List::Priority, &entry) {
+            Ok(Appended::Posted(_)) => {}
+            Ok(Appended::Complete(event)) => {
+                self.slots.deliver(&event);
+            }
+            Err(_) => {
+                self.slots.end_quick(name);
+                return None;
+            }
+        }
+        Some(Quick(name))
+    }
+
+    /// The receive with a number, in a life of which the low bits are known, if it is still one of these.
+    #[inline]
+    pub fn quick(&self, number: u32, life: u32, life_mask: u32) -> Option<Quick> {
+        self.slots.quick(number, life, life_mask).map(Quick)
+    }
+
+    /// All that there are on a communicator.
+    pub fn quick_receives(&self, communicator: &Communicator) -> Vec<Quick> {
+        let context = communicator.context(Plane::PointToPoint);
+        let of_communicator = |name: &SlotName| (self.slots.wanted(*name).match_bits >> 32) as u32 == context;
+        self.slots.all_quick().filter(of_communicator).map(Quick).collect()
+    }
+
+    /// Waits for it, and ends it. `None`: it is to be settled, and goes on as a request.
+    #[inline(always)]
+    pub fn wait_quick(&self, quick: Quick) -> Option<Status> {
+        if !self.slots.is_quick(quick.0) {
+            return None;
+        }
+        if !self.slots.is_complete(quick.0) {
+            self.wait_for_quick(quick);
+        }
+        self.end_quick(quick)
+    }
+
+    #[inline(never)]
+    fn wait_for_quick(&self, quick: Quick) {
+        let peer = self.slots.wanted(quick.0).peer;
+        self.wait_for(Some(quick.0), peer, || self.is_over(quick).then_some(()));
+    }
+
+    /// Whether [`Process::wait_quick`] would not wait for it.
+    #[inline]
+    pub fn is_over(&self, quick: Quick) -> bool {
+        !self.slots.is_quick(quick.0) || self.slots.is_complete(quick.0) || self.faults.is_active()
+    }
+
+    #[inline(always)]
+    fn end_quick(&self, quick: Quick) -> Option<Status> {
+        let name = quick.0;
+        if !self.slots.is_complete(name) {
+            return None;
+        }
+        let completion = self.slots.completion(name);
+        if completion.failed || completion.requested_length != completion.placed_length {
+            return None;
+        }
+        let rank = self.slots.wanted(name).rank;
+        self.slots.end_quick(name);
+        Some(Status {
+            source: if rank >= 0 { rank } else { completion.initiator.0 as i32 },
+            tag: completion.match_bits as u32 as i32,
+            error: MPI_SUCCESS,
+            bytes: completion.placed_length,
+            cancelled: false,
+        })
+    }
+
+    /// Makes it a request like any other. The caller has looked it up, and forgets it.
+    pub fn settle(&self, quick: Quick) -> Arc<Request> {
+        let name = quick.0;
+        let wanted = self.slots.wanted(name);
+        let context = Context::from_wire((wanted.match_bits >> 32) as u32);
+        let communicator = self
+            .context_ids()
+            .communicator(context)
+            .expect("the receives of a communicator are settled before it is freed");
+        self.slots.settle(name);
+        let operation = Operation {
+            state: State::InFlight(name),
+            direction: Direction::Receive(wanted.capacity),
+            peer: wanted.peer,
+            match_bits: wanted.match_bits,
+            entry: Some(EntryHandle::BY_USER),
+            held: None,
+        };
+        Request::transfer(&communicator, operation)
+    }
+}
+
+/// What a receive that is no request yet asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// The rank that was asked for; negative if any.
+    pub(crate) rank: i32,
+    pub(crate) peer: Option<ProcessId>,
+    /// Once it is complete, those of the message.
+    pub(crate) match_bits: u64,
+    pub(crate) capacity: u64,
+}

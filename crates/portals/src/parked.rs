@@ -1,0 +1,310 @@
+//! Receives that have been asked for and are not posted yet.
+//!
+//! For a receive of few bytes there is mostly nothing to do before its message is there. So its process notes such an entry in a
+//! list beside its NIC, and mostly gives it its message straight out of the mailbox: no lock at the posting, no record, no
+//! table. Whoever else drives the NIC, and the process itself before it appends, searches or sleeps, first posts all of them, in
+//! their order. Matching sees no difference (MPI 5.0, section 3.5), as they are younger than all that is posted.
+//!
+//! The thread of the program adds to the list without the NIC's lock; all else is done with the lock held, by others than that
+//! thread behind a door that keeps it out ([`Favoured`]).
+
+use crate::core::{Core, Driver, Outcome, pattern_of};
+use crate::index::fits;
+use crate::interface::*;
+use crate::memory::{Memory, Place};
+use crate::nic::Nic;
+use crate::record::{ANY, kind};
+use parnass_base::atomics::Ordering;
+use parnass_base::favoured::Favoured;
+use parnass_base::{PAGE, Placed, Table, UserAddress, Window, Word32, Word64, record};
+use parnass_transport::Prospect;
+
+/// Longest receive that is not posted at once, in bytes: one whose message comes through the mailbox.
+const MOST_BYTES: usize = 1024;
+/// So many are in the list at most.
+const MOST: u32 = 127;
+/// Bytes of the list.
+pub const PARKED_BYTES: usize = 2 * PAGE;
+
+record! {
+    /// Zeroed memory is an empty list.
+    #[derive(Debug)]
+    #[repr(align(64))]
+    struct Control {
+        door: Favoured,
+        first: Word32,
+        count: Word32,
+    }
+}
+
+record! {
+    #[derive(Debug)]
+    #[repr(align(64))]
+    struct Waiting {
+        source: Word32,
+        _pad: Word32,
+        match_bits: Word64,
+        ignore_bits: Word64,
+        address: Word64,
+        length: Word64,
+        user: Word64,
+    }
+}
+
+const _: () = assert!(size_of::<Control>() + MOST as usize * size_of::<Waiting>() == PARKED_BYTES);
+
+/// The entries of a NIC's owner that are not posted yet, oldest first.
+#[derive(Debug)]
+pub struct Parked {
+    control: Placed<Control>,
+    entries: Table<Waiting>,
+    window: Window,
+}
+
+/// An entry that has got its message.
+#[derive(Clone, Copy, Debug)]
+pub struct Unparked {
+    pub memory: UserAddress,
+    pub length: usize,
+    pub user: u64,
+}
+
+impl Parked {
+    /// The list that lies in `window`.
+    pub fn new(window: Window) -> Parked {
+        Parked {
+            control: window.record(0),
+            entries: window
+                .window(size_of::<Control>(), window.len() - size_of::<Control>())
+                .table(0, MOST as usize),
+            window,
+        }
+    }
+
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.control.count.get() != 0
+    }
+
+    /// The entries, oldest first.
+    #[inline(always)]
+    fn all(&self) -> &[Waiting] {
+        let first = self.control.first.get() as usize;
+        &self.entries[first..first + self.control.count.get() as usize]
+    }
+
+    /// Adds an entry, unless somebody else is at the list or it is full.
+    #[inline(always)]
+    fn push(&self, entry: &MatchEntry) -> bool {
+        let control = &self.control;
+        if !control.door.enter() {
+            return false;
+        }
+        let count = control.count.get();
+        if count == 0 {
+            control.first.set(0);
+        }
+        let place = control.first.get() + count;
+        if place < MOST {
+            let waiting = &self.entries[place as usize];
+            waiting.source.set(entry.source.map_or(ANY, |source| source.0));
+            waiting.match_bits.set(entry.match_bits);
+            waiting.ignore_bits.set(entry.ignore_bits);
+            waiting.address.set(entry.memory.word());
+            waiting.length.set(entry.length as u64);
+            waiting.user.set(entry.user);
+            control.count.set(count + 1);
+        }
+        control.door.leave();
+        place < MOST
+    }
+
+    /// The place of the first entry that takes this message.
+    #[inline(always)]
+    fn place_of(&self, source: u32, match_bits: u64) -> Option<usize> {
+        let takes = |entry: &Waiting| {
+            fits(entry.source.get(), entry.match_bits.get(), entry.ignore_bits.get(), source, match_bits)
+        };
+        self.all().iter().position(takes)
+    }
+
+    /// The first entry that takes this message.
+    pub fn look(&self, source: u32, match_bits: u64) -> Option<MatchEntry> {
+        self.place_of(source, match_bits).map(|place| self.all()[place].entry())
+    }
+
+    /// Takes out the first entry that takes this message.
+    #[inline(always)]
+    pub fn take(&self, source: u32, match_bits: u64) -> Option<Unparked> {
+        let place = self.place_of(source, match_bits)?;
+        let entry = &self.all()[place];
+        let unparked = match Memory::from_word(entry.address.get()).place() {
+            Place::Run(memory) => {
+                Unparked { memory, length: entry.length.get() as usize, user: entry.user.get() }
+            }
+            Place::Described(_) => return None,
+        };
+        // Those before it move up.
+        for place in (0..place).rev() {
+            self.all()[place + 1].copy(&self.all()[place]);
+        }
+        self.control.first.set(self.control.first.get() + 1);
+        self.control.count.set(self.control.count.get() - 1);
+        Some(unparked)
+    }
+}
+
+impl Waiting {
+    fn entry(&self) -> MatchEntry {
+        let source = self.source.get();
+        MatchEntry {
+            source: (source != ANY).then_some(ProcessId(source)),
+            match_bits: self.match_bits.get(),
+            ignore_bits: self.ignore_bits.get(),
+            memory: Memory::from_word(self.address.get()),
+            length: self.length.get() as usize,
+            user: self.user.get(),
+        }
+    }
+
+    fn copy(&self, other: &Waiting) {
+        self.source.set(other.source.get());
+        self.match_bits.set(other.match_bits.get());
+        self.ignore_bits.set(other.ignore_bits.get());
+        self.address.set(other.address.get());
+        self.length.set(other.length.get());
+        self.user.set(other.user.get());
+    }
+}
+
+impl Core {
+    /// Lets entries be kept back from now on, if others can be kept out of the list, and there is memory for it.
+    pub fn may_park(&self) {
+        if self.transport.rings_lightly() && self.own().parked.window.reserve(0, PARKED_BYTES).is_ok() {
+            self.parks.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on nothing is kept back: several threads call.
+    pub fn park_never(&self) {
+        self.post_all();
+        self.parks.store(false, Ordering::Relaxed);
+    }
+
+    /// Keeps an entry back instead of posting it. `false`: it must be posted now.
+    #[inline(always)]
+    pub fn park(&self, entry: &MatchEntry) -> bool {
+        let nic = self.own();
+        entry.length <= MOST_BYTES
+            && self.parks.load(Ordering::Relaxed)
+            && nic.unexpected.0.order().count.get() == 0
+            && matches!(entry.memory.place(), Place::Run(_))
+            && self.may_come_near(entry.source)
+            && nic.parked.push(entry)
+    }
+
+    /// Whether all that an entry of this source takes comes from this node.
+    #[inline(always)]
+    fn may_come_near(&self, source: Option<ProcessId>) -> bool {
+        match source {
+            Some(source) => !self.is_far(source.0),
+            None => !self.networked.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Posts what has been kept back. Its process calls it before it looks at the lists of its NIC.
+    #[inline(always)]
+    pub fn post_all(&self) {
+        if self.own().parked.any() {
+            self.post_all_now();
+        }
+    }
+
+    #[cold]
+    fn post_all_now(&self) {
+        let nic = self.own();
+        let mut outcome = Outcome::default();
+        self.lock(nic);
+        self.post_parked(nic, Driver::Other, &mut outcome);
+        nic.lock().release();
+        self.finish(&mut outcome);
+    }
+
+    /// Whether somebody has taken in what may be for one that was kept back meanwhile.
+    #[inline(always)]
+    pub fn parked_are_met(&self, nic: &Nic) -> bool {
+        nic.parked.any() && nic.unexpected.0.order().count.get() != 0
+    }
+
+    /// As [`Core::post_parked`], for others than the thread of the program. `false`: it cannot be done now, and nothing may be taken in.
+    pub fn post_parked_of(&self, nic: &Nic, of: u32, outcome: &mut Outcome) -> bool {
+        // What is added from here on is younger than what is taken in.
+        if !nic.parked.any() {
+            return true;
+        }
+        if !nic.parked.control.door.bar(|| self.transport.fence_all()) {
+            return false;
+        }
+        // What has come before can be received by the owner's process alone.
+        let posts = of == self.me || !self.parked_are_met(nic);
+        if posts {
+            self.post_parked(nic, Driver::Other, outcome);
+        }
+        nic.parked.control.door.open();
+        posts
+    }
+
+    /// Posts what has been kept back, or gives it what is there already. The lock is held, and the thread of the program is the
+    /// caller or kept out.
+    #[cold]
+    pub fn post_parked(&self, nic: &Nic, driver: Driver, outcome: &mut Outcome) {
+        for waiting in nic.parked.all() {
+            let entry = waiting.entry();
+            let pattern = pattern_of(&entry);
+            let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
+            if found == 0 {
+                if self.post(nic, pattern.source, &entry).is_err() {
+                    self.tell(nic, driver, &never_posted(&entry), 0, outcome);
+                }
+                continue;
+            }
+            nic.unexpected.remove(&nic.slab, &nic.classes, found);
+            match self.receive_record(nic, found, entry.memory, entry.length, entry.user, outcome) {
+                Appended::Complete(event) => self.tell(nic, driver, &event, 0, outcome),
+                Appended::Posted(_) if self.is_attended() => (),
+                Appended::Posted(_) => {
+                    self.transport.ring_helper(self.me);
+                    self.attend_soon(Prospect::Moving);
+                }
+            }
+        }
+        nic.parked.control.count.set(0);
+    }
+
+    /// The entry of `user`, if it is posted.
+    pub fn posted_by(nic: &Nic, user: u64) -> Option<u32> {
+        let mut index = nic.posted.0.order().head.get();
+        while index != 0 {
+            let record = nic.slab.at(index);
+            if record.user.get() == user && record.kind.get() == kind::POSTED {
+                return Some(index);
+            }
+            index = record.next.get();
+        }
+        None
+    }
+}
+
+/// The event of an entry for which there was no memory.
+fn never_posted(entry: &MatchEntry) -> Event {
+    Event {
+        kind: EventKind::Failed,
+        user: entry.user,
+        initiator: entry.source.unwrap_or(ProcessId(u32::MAX)),
+        match_bits: entry.match_bits,
+        header_data: 0,
+        requested_length: 0,
+        placed_length: 0,
+        taken: 0,
+    }
+}
