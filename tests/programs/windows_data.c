@@ -61,8 +61,11 @@ static struct box open_box(int flavor, MPI_Aint bytes)
 
 static void close_box(struct box *box)
 {
-    if (box->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+    if (box->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        /* Others may still be at it. */
+        MPI_Barrier(MPI_COMM_WORLD);
         MPI_Win_detach(box->win, box->base);
+    }
     MPI_Win_free(&box->win);
     if (box->flavor == MPI_WIN_FLAVOR_DYNAMIC || box->flavor == MPI_WIN_FLAVOR_CREATE)
         free(box->base);
