@@ -1,4 +1,4 @@
-/* Rank 1 ends in the way of argument 1 (kill, segfault, exit, abort, c_abort, early) while the others wait for a message that never comes. */
+/* Rank 1 ends in the way of argument 1 (kill, segfault, exit, abort, abort_0, c_abort, early) while the others wait for a message that never comes. */
 #include "check.h"
 
 #include <signal.h>
@@ -18,6 +18,8 @@ int main(int argc, char **argv)
             exit(3);
         else if (strcmp(how, "abort") == 0)
             MPI_Abort(MPI_COMM_WORLD, 42);
+        else if (strcmp(how, "abort_0") == 0)
+            MPI_Abort(MPI_COMM_WORLD, 0);
         else if (strcmp(how, "c_abort") == 0)
             abort();
         else if (strcmp(how, "error") == 0)
