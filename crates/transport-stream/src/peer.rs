@@ -63,7 +63,9 @@ impl<P> Peer<P> {
 /// All of them, by number: first those of the own world.
 #[derive(Debug)]
 pub(crate) struct Peers<P> {
-    own: Box<[Peer<P>]>,
+    identity: Identity,
+    /// Made when they are first met: of a large world each process meets a few.
+    own: Box<[OnceLock<Box<Peer<P>>>]>,
     others: Growing<Peer<P>>,
     count: AtomicU32,
     /// Those of other worlds, by the name in their hellos.
@@ -73,7 +75,8 @@ pub(crate) struct Peers<P> {
 impl<P> Peers<P> {
     pub fn new(identity: Identity) -> Peers<P> {
         Peers {
-            own: (0..identity.size).map(|name| Peer::new(identity, name, name)).collect(),
+            identity,
+            own: (0..identity.size).map(|_| OnceLock::new()).collect(),
             others: Growing::default(),
             count: AtomicU32::new(0),
             names: Mutex::default(),
@@ -83,16 +86,18 @@ impl<P> Peers<P> {
     /// # Panics
     /// If there is no such peer.
     pub fn get(&self, number: u32) -> &Peer<P> {
-        let number = number as usize;
-        match self.own.get(number) {
-            Some(peer) => peer,
-            None => self.others.get(number - self.own.len()).expect("a process that was made known"),
+        let index = number as usize;
+        match self.own.get(index) {
+            Some(peer) => peer.get_or_init(|| Box::new(Peer::new(self.identity, number, number))),
+            None => self.others.get(index - self.own.len()).expect("a process that was made known"),
         }
     }
 
+    /// Those that were met.
     pub fn all(&self) -> impl Iterator<Item = &Peer<P>> {
         let others = 0..self.count.load(Ordering::Acquire) as usize;
-        self.own.iter().chain(others.filter_map(|number| self.others.get(number)))
+        let own = self.own.iter().filter_map(|peer| peer.get().map(Box::as_ref));
+        own.chain(others.filter_map(|number| self.others.get(number)))
     }
 
     /// Adds processes of other worlds; the number of the first, which `before` is told when none of them can be met yet.

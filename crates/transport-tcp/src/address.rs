@@ -3,6 +3,7 @@
 use parnass_base::socket::InterfaceAddress;
 use parnass_transport_stream::Selection;
 use parnass_transport_stream::interfaces::{is_doubtful, is_in, is_usable};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What a rank tells all others: its host and its listening socket.
@@ -14,6 +15,51 @@ pub struct Contact {
     pub machine: String,
     pub port: u16,
     pub addresses: Vec<Offer>,
+}
+
+/// Where the processes of a world are. Those of one host differ in their ports alone, and there may be a million of them.
+#[derive(Debug)]
+pub struct Contacts {
+    /// One of each host.
+    hosts: Vec<Contact>,
+    /// For each process the place of its host, and its port.
+    processes: Vec<(u32, u16)>,
+}
+
+impl Contacts {
+    /// Of `size` processes that share the memory of this one, and need not be reached.
+    pub fn none(size: u32) -> Contacts {
+        Contacts { hosts: Vec::new(), processes: vec![(u32::MAX, 0); size as usize] }
+    }
+
+    /// What the processes have told of themselves; `None`: one of them is not understood.
+    pub fn decode(contacts: &[impl AsRef<[u8]>]) -> Option<Contacts> {
+        let mut all = Contacts { hosts: Vec::new(), processes: Vec::with_capacity(contacts.len()) };
+        let mut places = BTreeMap::new();
+        for bytes in contacts {
+            let contact = Contact::decode(bytes.as_ref())?;
+            let port = contact.port;
+            let host = Contact { port: 0, ..contact };
+            let place = *places.entry(host.encode()).or_insert(all.hosts.len() as u32);
+            if place as usize == all.hosts.len() {
+                all.hosts.push(host);
+            }
+            all.processes.push((place, port));
+        }
+        Some(all)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Where process `number` is; `None`: it shares the memory of this one.
+    pub fn get(&self, number: u32) -> Option<Contact> {
+        let (place, port) = *self.processes.get(number as usize)?;
+        let host = self.hosts.get(place as usize)?;
+        Some(Contact { port, ..host.clone() })
+    }
 }
 
 /// One address of a contact.
@@ -201,6 +247,26 @@ mod tests {
         let mine = [own("lo", "127.0.0.1", 8), own("eth0", "10.0.0.1", 24)];
         assert_eq!(order(&mine, "a", &host("a", &mine)), ["127.0.0.1", "10.0.0.1"]);
         assert!(order(&mine, "a", &host("b", &mine)).is_empty());
+    }
+
+    #[test]
+    fn processes_of_one_host_are_kept_as_one_host_and_their_ports() {
+        let eth = |address| [own("eth0", address, 24)];
+        let told: Vec<Contact> = (0..6u16)
+            .map(|rank| {
+                let name = if rank % 2 == 0 { "a" } else { "b" };
+                Contact {
+                    port: 100 + rank,
+                    ..host(name, &eth(if rank < 4 { "10.0.0.1" } else { "10.0.0.2" }))
+                }
+            })
+            .collect();
+        let bytes: Vec<Vec<u8>> = told.iter().map(Contact::encode).collect();
+        let all = Contacts::decode(&bytes).unwrap();
+        assert_eq!((all.len(), all.hosts.len()), (6, 4));
+        assert!((0..6).zip(&told).all(|(rank, contact)| all.get(rank).as_ref() == Some(contact)));
+        assert_eq!((all.get(6), Contacts::none(3).get(2)), (None, None));
+        assert!(Contacts::decode(&[&bytes[0][..], &[]]).is_none());
     }
 
     #[test]

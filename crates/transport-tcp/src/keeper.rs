@@ -227,7 +227,7 @@ impl Keeper {
 
     /// What a peer is, for messages.
     fn who(&self, peer: u32) -> String {
-        let host = self.streams.carrier.contact(peer).map_or("this one", |contact| contact.host.as_str());
+        let host = self.streams.carrier.contact(peer).map_or("this one".to_owned(), |contact| contact.host);
         match self.streams.peer(peer).tag {
             rank if rank == peer => format!("rank {rank} on host {host}"),
             rank => format!("rank {rank} of another world that this one is connected with, on host {host}"),
@@ -238,7 +238,7 @@ impl Keeper {
     fn ways(&self, peer: u32) -> Vec<SocketAddr> {
         let carrier = &self.streams.carrier;
         let contact = carrier.contact(peer);
-        contact.map_or(Vec::new(), |contact| candidates(&carrier.interfaces, &carrier.machine, contact))
+        contact.map_or(Vec::new(), |contact| candidates(&carrier.interfaces, &carrier.machine, &contact))
     }
 
     /// The addresses of a peer, in words.

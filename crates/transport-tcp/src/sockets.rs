@@ -1,6 +1,6 @@
 //! Connections as streams: sockets of the kernel, and how it is asked which of them have something.
 
-use crate::address::Contact;
+use crate::address::{Contact, Contacts};
 use parnass_base::socket::{self, InterfaceAddress, Part};
 use parnass_base::{Growing, UserAddress};
 use parnass_transport_stream::interfaces::interface_of;
@@ -81,8 +81,7 @@ pub enum Command {
 pub struct Sockets {
     /// Names this machine and its network stack.
     pub machine: String,
-    /// Where the processes of this world are; `None`: they share the memory of this one.
-    own: Vec<Option<Contact>>,
+    own: Contacts,
     /// And those of others.
     others: Growing<Contact>,
     pub interfaces: Vec<InterfaceAddress>,
@@ -101,11 +100,7 @@ impl fmt::Debug for Sockets {
 }
 
 impl Sockets {
-    pub fn new(
-        machine: String,
-        own: Vec<Option<Contact>>,
-        interfaces: Vec<InterfaceAddress>,
-    ) -> io::Result<Sockets> {
+    pub fn new(machine: String, own: Contacts, interfaces: Vec<InterfaceAddress>) -> io::Result<Sockets> {
         use rustix::event::{EventfdFlags, eventfd};
         let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -117,10 +112,10 @@ impl Sockets {
     }
 
     /// Where a peer is.
-    pub fn contact(&self, peer: u32) -> Option<&Contact> {
-        match self.own.get(peer as usize) {
-            Some(contact) => contact.as_ref(),
-            None => self.others.get(peer as usize - self.own.len()),
+    pub fn contact(&self, peer: u32) -> Option<Contact> {
+        match (peer as usize).checked_sub(self.own.len()) {
+            None => self.own.get(peer),
+            Some(other) => self.others.get(other).cloned(),
         }
     }
 

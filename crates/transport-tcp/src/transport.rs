@@ -1,6 +1,6 @@
 //! The network over TCP.
 
-use crate::address::Contact;
+use crate::address::{Contact, Contacts};
 use crate::keeper::{self, Keeper};
 use crate::sockets::Sockets;
 use parnass_base::socket::{self, InterfaceAddress};
@@ -68,13 +68,11 @@ impl Listener {
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Tcp> {
-        let contacts: Option<Vec<Contact>> =
-            contacts.iter().map(|bytes| Contact::decode(bytes.as_ref())).collect();
-        let contacts = contacts.ok_or_else(|| {
+        let contacts = Contacts::decode(contacts).ok_or_else(|| {
             let text = "what a rank says of its addresses is not understood: use one release on all hosts";
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
-        self.make(me, key, contacts.into_iter().map(Some).collect(), waker, on_loss, tuning)
+        self.make(me, key, contacts, waker, on_loss, tuning)
     }
 
     /// For rank `me` of a world of `size` that needs no network for itself: for what [`admit`] brings.
@@ -90,14 +88,14 @@ impl Listener {
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
     ) -> io::Result<Tcp> {
-        self.make(me, key, vec![None; size as usize], waker, on_loss, tuning)
+        self.make(me, key, Contacts::none(size), waker, on_loss, tuning)
     }
 
     fn make(
         self,
         me: u32,
         key: &[u8; 32],
-        contacts: Vec<Option<Contact>>,
+        contacts: Contacts,
         waker: Waker,
         on_loss: Box<dyn Fn(Loss) + Send>,
         tuning: Tuning,
