@@ -84,8 +84,8 @@ impl UserAddress {
         }
     }
 
-    /// As [`UserAddress::copy_apart`], past the caches.
-    #[inline]
+    /// As [`UserAddress::copy_apart`], past the caches. Never inlined: who calls it mostly copies little.
+    #[inline(never)]
     pub fn stream_from(self, source: UserAddress, length: usize) {
         // SAFETY: both addresses were promised valid for the operation when they were made.
         unsafe { crate::copy::stream(source.as_ptr(), self.as_ptr(), length) }

@@ -65,16 +65,20 @@ unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
 }
 
 /// As [`copy`], past the caches: what is written does not stay in this core's, and where other cores hold the lines these are
-/// not asked for first. The target is aligned to a cache line.
+/// not asked for first.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline]
 pub unsafe fn stream(source: *const u8, target: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx") && target.addr().is_multiple_of(64) {
-        // SAFETY: the processor has AVX; the rest is promised by the caller.
-        return unsafe { stream_by_vectors(source, target, length) };
+    if std::is_x86_feature_detected!("avx") {
+        let before = target.align_offset(64).min(length);
+        // SAFETY: the processor has AVX, and behind the first bytes the target is aligned to a line; the rest is promised by the caller.
+        return unsafe {
+            std::ptr::copy_nonoverlapping(source, target, before);
+            stream_by_vectors(source.add(before), target.add(before), length - before);
+        };
     }
     // SAFETY: promised by the caller.
     unsafe { copy(source, target, length) }
@@ -113,14 +117,25 @@ mod tests {
     fn a_stream_arrives_whole() {
         let source: Vec<u8> = (0..5000u32).map(|number| (number * 11 + number / 256) as u8).collect();
         let place = crate::Scratch::new(5000);
-        for (from, length) in [(0, 0), (3, 63), (0, 64), (16, 65), (1, 4096), (5, 4995)] {
+        for (from, to, length) in [
+            (0, 0, 0),
+            (3, 0, 63),
+            (0, 0, 64),
+            (16, 0, 65),
+            (1, 0, 4096),
+            (5, 0, 4995),
+            (0, 16, 4096),
+            (7, 63, 1),
+            (9, 33, 20),
+            (2, 5, 4000),
+        ] {
             place.address().write(&[0xee; 5000]);
-            // SAFETY: both ranges lie inside their memory, which is aligned to a cache line.
-            unsafe { stream(source.as_ptr().add(from), place.address().as_ptr(), length) };
+            // SAFETY: both ranges lie inside their memory.
+            unsafe { stream(source.as_ptr().add(from), place.address().as_ptr().add(to), length) };
             let mut seen = [0; 5000];
             place.address().read(&mut seen);
-            assert_eq!(seen[..length], source[from..from + length]);
-            assert!(seen[length..].iter().all(|byte| *byte == 0xee));
+            assert_eq!(seen[to..to + length], source[from..from + length]);
+            assert!(seen[..to].iter().chain(&seen[to + length..]).all(|byte| *byte == 0xee));
         }
     }
 

@@ -53,6 +53,16 @@ pub fn own_cache() -> usize {
     usize::try_from(known).ok().filter(|bytes| *bytes != 0).unwrap_or(1 << 20)
 }
 
+/// Bytes of the largest cache that a core has, alone or with others (the last level), or a usual value where that is not known.
+pub fn last_cache() -> usize {
+    let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").into_iter().flatten().flatten();
+    let size_of = |cache: std::fs::DirEntry| {
+        let size = std::fs::read_to_string(cache.path().join("size")).ok()?;
+        size.trim().strip_suffix('K')?.parse::<usize>().ok()
+    };
+    caches.filter_map(size_of).max().filter(|kib| *kib != 0).map_or(32 << 20, |kib| kib << 10)
+}
+
 /// The processors that the calling thread may run on.
 pub fn allowed_processors() -> Vec<usize> {
     // SAFETY: all-zero is the empty set of processors.

@@ -153,6 +153,19 @@ pub struct Shape {
     pub board: u64,
 }
 
+impl Shape {
+    /// Bytes that this process gets as others have them, where all blocks are equal; 0 for operations that work on what they get.
+    #[inline]
+    pub fn moved_bytes(&self) -> u64 {
+        let blocks = match self.operation {
+            Operation::Gather | Operation::Allgather | Operation::Alltoall => self.size.max(self.remote_size),
+            Operation::Bcast | Operation::Scatter => 1,
+            _ => 0,
+        };
+        self.recv.bytes().saturating_mul(blocks.into())
+    }
+}
+
 /// The edges of one process in the topology of its communicator. A rank may stand there several times; `None` is a
 /// neighbour that does not exist, whose block is left alone.
 #[derive(Clone, Copy, Debug)]

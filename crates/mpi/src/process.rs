@@ -481,6 +481,12 @@ pub struct UserBytes {
 impl UserBytes {
     /// No bytes.
     pub const EMPTY: UserBytes = UserBytes { address: parnass_base::UserAddress::NULL, length: 0 };
+
+    /// Whether no byte is in both.
+    pub(crate) fn is_apart_from(&self, other: &UserBytes) -> bool {
+        let (first, second) = (self.address.as_ptr().addr() as u64, other.address.as_ptr().addr() as u64);
+        first.saturating_add(self.length) <= second || second.saturating_add(other.length) <= first
+    }
 }
 
 /// An error of the NIC, in the standard's words.

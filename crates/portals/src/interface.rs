@@ -521,6 +521,12 @@ impl Interface {
         self.core.transport.spins()
     }
 
+    /// Whether so many bytes are better written past the caches: these would not hold them until they are read.
+    #[inline]
+    pub fn goes_past_caches(&self, bytes: u64) -> bool {
+        self.core.goes_past_caches(bytes)
+    }
+
     /// Whether a board can be shared with this process.
     pub fn shares_memory(&self, with: ProcessId) -> bool {
         self.core.transport.board_memory(with.0).is_some()

@@ -14,7 +14,7 @@
 
 use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
-use crate::memory::Memory;
+use crate::memory::{Memory, Place};
 use crate::message::{self, PIPED};
 use crate::record::kind;
 use crate::transfer::Work;
@@ -26,6 +26,8 @@ use std::sync::Mutex;
 pub const PIPE_LEAST: usize = 16 << 10;
 /// Pipes to one target at a time, of those that a match asks for.
 const PIPES: usize = 2;
+/// Shorter messages fit into any last cache.
+const LONG: u64 = 1 << 20;
 /// Looks at the other side's gauge before the pipe is left for something else, and before the other side is rung in case
 /// it sleeps: a ring waits for all stores before it, which costs more than a step of the pipe.
 const LOOKS: u32 = 300;
@@ -305,9 +307,28 @@ impl Core {
         moved
     }
 
+    /// Whether so many bytes are better written past the caches.
+    #[inline]
+    pub fn goes_past_caches(&self, bytes: u64) -> bool {
+        bytes >= LONG && bytes > self.transport.past_caches() as u64
+    }
+
+    /// Copies bytes of a pipe, from `at` on, to where they belong.
+    fn drain_part(&self, incoming: &Incoming, at: usize, length: usize) {
+        let Incoming { pipe, memory, drained, placed, .. } = *incoming;
+        match memory.place() {
+            Place::Run(address) if self.goes_past_caches(placed) => {
+                let target = address.offset(drained as i64);
+                let mut read = |source| target.stream_from(source, length);
+                self.transport.drain_by(pipe, at, length, &mut read);
+            }
+            _ => self.drain(pipe, at, self.me, memory, drained, length).expect("memory of this process"),
+        }
+    }
+
     /// Drains a pipe as far as it goes. Returns whether anything came.
     fn drain_pipe(&self, incoming: &mut Incoming) -> bool {
-        let Incoming { source, pipe, memory, length, placed, .. } = *incoming;
+        let Incoming { source, pipe, length, placed, .. } = *incoming;
         let gauge = self.gauge(pipe);
         let (room, unit) = (self.pipe_room(source, length), unit(length));
         let before = incoming.drained;
@@ -339,8 +360,7 @@ impl Core {
             let bytes = unit.min(there).min(room - at);
             let wanted = bytes.min(placed.saturating_sub(drained));
             if wanted != 0 {
-                self.drain(pipe, at as usize, self.me, memory, drained, wanted as usize)
-                    .expect("memory of this process");
+                self.drain_part(incoming, at as usize, wanted as usize);
             }
             incoming.drained += bytes;
             if room < length {

@@ -308,6 +308,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn past_caches(&self) -> usize {
+        self.near.past_caches()
+    }
+
     fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
         self.near.fill_by(bulk, skip, length, write);
     }

@@ -19,7 +19,7 @@ use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES
 use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
 use std::io;
 use std::mem::offset_of;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A peer, as seen from here.
@@ -79,6 +79,8 @@ pub struct SharedMemory {
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
     segments: Segments,
+    /// Asked for when the first long message comes.
+    past_caches: OnceLock<usize>,
     counters: Counters,
     /// At a fixed address while this lives; peers read it to see whether they can.
     _nonce: Box<u64>,
@@ -158,6 +160,7 @@ impl SharedMemory {
             peers,
             pool,
             segments: Segments::new(rank, size),
+            past_caches: OnceLock::new(),
             _nonce: nonce,
         })
     }
@@ -452,6 +455,10 @@ impl Transport for SharedMemory {
         let (peer, offset) = self.piece(bulk);
         // SAFETY: inside the mapping, which `self` keeps.
         read(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
+    }
+
+    fn past_caches(&self) -> usize {
+        *self.past_caches.get_or_init(|| process::last_cache() / 2)
     }
 
     fn discard(&self, bulk: Bulk) {

@@ -152,6 +152,11 @@ pub trait Transport: Send + Sync {
     /// As [`Transport::drain`] into memory of this process, with `read`, which is told where the `length` bytes are.
     fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress));
 
+    /// What is longer than so many bytes is better written past the caches: they would not hold it until it is read.
+    fn past_caches(&self) -> usize {
+        usize::MAX
+    }
+
     /// Gives a piece back to whoever claimed it.
     fn discard(&self, bulk: Bulk);
 

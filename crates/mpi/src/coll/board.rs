@@ -216,7 +216,12 @@ impl Execution {
         let source = board.data(from, round, posted).offset(skip as i64);
         match self.resolve(parts, data.span)? {
             Ok(bytes) => {
-                bytes.address.offset(data.skip as i64).copy_apart(source, data.length as usize);
+                let (target, length) = (bytes.address.offset(data.skip as i64), data.length as usize);
+                if self.past_caches {
+                    target.stream_from(source, length);
+                } else {
+                    target.copy_apart(source, length);
+                }
             }
             Err(buffer) => {
                 let layout = buffer.datatype.layout();

@@ -130,6 +130,8 @@ pub(super) struct Execution {
     match_bits: u64,
     scratch: UserAddress,
     pub(super) place: Place,
+    /// Whether more is moved into this process than the caches would hold.
+    pub(super) past_caches: bool,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
     /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
@@ -154,13 +156,22 @@ impl Execution {
             (Some(board), rounds @ 1..) => place = Place::new(board, rounds),
             _ => bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag()),
         }
-        Execution { place, ..Execution::of(process, work, bits) }
+        let past_caches = process.nic().goes_past_caches(shape.moved_bytes());
+        Execution { place, past_caches, ..Execution::of(process, work, bits) }
     }
 
     /// Ready to run a schedule of messages with these match bits.
     pub(super) fn of(process: &Process, mut work: Box<Work>, match_bits: u64) -> Execution {
         let scratch = work.scratch(process);
-        Execution { work, next: 0, match_bits, scratch, place: Place::default(), error: None }
+        Execution {
+            work,
+            next: 0,
+            match_bits,
+            scratch,
+            place: Place::default(),
+            past_caches: false,
+            error: None,
+        }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
@@ -341,6 +352,9 @@ impl Execution {
         let (available, room) = (length_of(&source), length_of(&target));
         let length = available.min(room);
         match (source, target) {
+            (Ok(source), Ok(target)) if self.past_caches && source.is_apart_from(&target) => {
+                target.address.stream_from(source.address, length as usize);
+            }
             (Ok(source), Ok(target)) => target.address.copy_from(source.address, length as usize),
             (Err(source), Ok(target)) => {
                 source.datatype.layout().pack(source.count, source.address, 0, target.address, length);
