@@ -69,7 +69,8 @@ fn run(core: &Core) {
     let mut idle = core.tuning.helper_looks();
     while !stopping() {
         if idle >= core.tuning.helper_looks() {
-            core.transport.sleep_helper(None, &mut || stopping() || core.needs_help() && !core.is_attended());
+            // To look at a network is to read from it. Who waits looks himself, and nothing else tells him of what is read here.
+            core.transport.sleep_helper(None, &mut || stopping() || !core.is_attended() && core.needs_help());
             core.counters.count_any(HELPER_WAKEUPS, 1);
             idle = 0;
         } else if core.is_attended() {
