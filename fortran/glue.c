@@ -210,8 +210,8 @@ WEAK void F(allgather_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *s
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allgather_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allgather_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allgather_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -237,8 +237,8 @@ WEAK void F(allgather_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allgather_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allgather_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allgather_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -314,8 +314,8 @@ WEAK void F(allgatherv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allgatherv_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allgatherv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allgatherv_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -341,8 +341,8 @@ WEAK void F(allgatherv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount,
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allgatherv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allgatherv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allgatherv_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -425,8 +425,8 @@ WEAK void F(allreduce_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fi
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allreduce_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allreduce_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allreduce_init)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -452,8 +452,8 @@ WEAK void F(allreduce_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Allreduce_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Allreduce_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(allreduce_init_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -529,8 +529,8 @@ WEAK void F(alltoall_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *se
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoall_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoall_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoall_init)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -556,8 +556,8 @@ WEAK void F(alltoall_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, f
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoall_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoall_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoall_init_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -633,8 +633,8 @@ WEAK void F(alltoallv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoallv_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoallv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoallv_init)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -660,8 +660,8 @@ WEAK void F(alltoallv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts,
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoallv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoallv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoallv_init_c)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -755,8 +755,8 @@ WEAK void F(alltoallw_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoallw_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoallw_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoallw_init)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -788,8 +788,8 @@ WEAK void F(alltoallw_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts,
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Alltoallw_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Alltoallw_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(alltoallw_init_c)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -879,7 +879,7 @@ WEAK void F(bcast_init_f08ts)(CFI_cdesc_t *buffer, fint *count, fint *datatype, 
     fint code;
     if ((code = parnass_f_open(&buffer_s, "MPI_Bcast_init", "buffer", buffer, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(bcast_init)(buffer_s.address, &buffer_s.count, &buffer_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&buffer_s);
+    code = parnass_f_close_later(&buffer_s, code, request);
     DONE(code);
 }
 #endif
@@ -903,7 +903,7 @@ WEAK void F(bcast_init_c_f08ts)(CFI_cdesc_t *buffer, MPI_Count *count, fint *dat
     fint code;
     if ((code = parnass_f_open(&buffer_s, "MPI_Bcast_init_c", "buffer", buffer, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(bcast_init_c)(buffer_s.address, &buffer_s.count_c, &buffer_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&buffer_s);
+    code = parnass_f_close_later(&buffer_s, code, request);
     DONE(code);
 }
 #endif
@@ -971,7 +971,7 @@ WEAK void F(bsend_init_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fin
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Bsend_init", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(bsend_init)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -995,7 +995,7 @@ WEAK void F(bsend_init_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *dataty
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Bsend_init_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(bsend_init_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1542,22 +1542,7 @@ WEAK void F(compare_and_swap)(void *origin_addr, void *compare_addr, void *resul
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(compare_and_swap_f08ts)(CFI_cdesc_t *origin_addr, CFI_cdesc_t *compare_addr, CFI_cdesc_t *result_addr, fint *datatype, fint *target_rank, MPI_Aint *target_disp, fint *win, fint *ierror)
 {
-    if (IS_DENSE(origin_addr) && IS_DENSE(compare_addr) && IS_DENSE(result_addr)) {
-        F(compare_and_swap)(origin_addr->base_addr, compare_addr->base_addr, result_addr->base_addr, datatype, target_rank, target_disp, win, ierror);
-        return;
-    }
-    struct parnass_section origin_addr_s = {0};
-    struct parnass_section compare_addr_s = {0};
-    struct parnass_section result_addr_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&origin_addr_s, "MPI_Compare_and_swap", "origin_addr", origin_addr, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
-        (code = parnass_f_open(&compare_addr_s, "MPI_Compare_and_swap", "compare_addr", compare_addr, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
-        (code = parnass_f_open(&result_addr_s, "MPI_Compare_and_swap", "result_addr", result_addr, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(compare_and_swap)(origin_addr_s.address, compare_addr_s.address, result_addr_s.address, datatype, target_rank, target_disp, win, &code);
-    parnass_f_close(&origin_addr_s);
-    parnass_f_close(&compare_addr_s);
-    parnass_f_close(&result_addr_s);
-    DONE(code);
+    F(compare_and_swap)(origin_addr->base_addr, compare_addr->base_addr, result_addr->base_addr, datatype, target_rank, target_disp, win, ierror);
 }
 #endif
 
@@ -1698,8 +1683,8 @@ WEAK void F(exscan_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Exscan_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Exscan_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(exscan_init)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1725,8 +1710,8 @@ WEAK void F(exscan_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Exscan_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Exscan_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(exscan_init_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1740,19 +1725,7 @@ WEAK void F(fetch_and_op)(void *origin_addr, void *result_addr, fint *datatype, 
 #ifdef PARNASS_DESCRIPTORS
 WEAK void F(fetch_and_op_f08ts)(CFI_cdesc_t *origin_addr, CFI_cdesc_t *result_addr, fint *datatype, fint *target_rank, MPI_Aint *target_disp, fint *op, fint *win, fint *ierror)
 {
-    if (IS_DENSE(origin_addr) && IS_DENSE(result_addr)) {
-        F(fetch_and_op)(origin_addr->base_addr, result_addr->base_addr, datatype, target_rank, target_disp, op, win, ierror);
-        return;
-    }
-    struct parnass_section origin_addr_s = {0};
-    struct parnass_section result_addr_s = {0};
-    fint code;
-    if ((code = parnass_f_open(&origin_addr_s, "MPI_Fetch_and_op", "origin_addr", origin_addr, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
-        (code = parnass_f_open(&result_addr_s, "MPI_Fetch_and_op", "result_addr", result_addr, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
-        F(fetch_and_op)(origin_addr_s.address, result_addr_s.address, datatype, target_rank, target_disp, op, win, &code);
-    parnass_f_close(&origin_addr_s);
-    parnass_f_close(&result_addr_s);
-    DONE(code);
+    F(fetch_and_op)(origin_addr->base_addr, result_addr->base_addr, datatype, target_rank, target_disp, op, win, ierror);
 }
 #endif
 
@@ -1906,7 +1879,7 @@ WEAK void F(file_iread_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, fint *dat
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1930,7 +1903,7 @@ WEAK void F(file_iread_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *count, fi
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1954,7 +1927,7 @@ WEAK void F(file_iread_all_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, fint 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_all", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_all)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -1978,7 +1951,7 @@ WEAK void F(file_iread_all_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *count
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_all_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_all_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2002,7 +1975,7 @@ WEAK void F(file_iread_at_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t *buf,
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_at", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_at)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2026,7 +1999,7 @@ WEAK void F(file_iread_at_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t *bu
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_at_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_at_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2050,7 +2023,7 @@ WEAK void F(file_iread_at_all_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t *
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_at_all", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_at_all)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2074,7 +2047,7 @@ WEAK void F(file_iread_at_all_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_at_all_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_at_all_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2098,7 +2071,7 @@ WEAK void F(file_iread_shared_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, fi
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_shared", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_shared)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2122,7 +2095,7 @@ WEAK void F(file_iread_shared_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *co
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iread_shared_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iread_shared_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2146,7 +2119,7 @@ WEAK void F(file_iwrite_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, fint *da
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2170,7 +2143,7 @@ WEAK void F(file_iwrite_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *count, f
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2194,7 +2167,7 @@ WEAK void F(file_iwrite_all_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, fint
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_all", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_all)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2218,7 +2191,7 @@ WEAK void F(file_iwrite_all_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *coun
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_all_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_all_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2242,7 +2215,7 @@ WEAK void F(file_iwrite_at_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t *buf
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_at", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_at)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2266,7 +2239,7 @@ WEAK void F(file_iwrite_at_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t *b
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_at_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_at_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2290,7 +2263,7 @@ WEAK void F(file_iwrite_at_all_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_t 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_at_all", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_at_all)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2314,7 +2287,7 @@ WEAK void F(file_iwrite_at_all_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdesc_
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_at_all_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_at_all_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2338,7 +2311,7 @@ WEAK void F(file_iwrite_shared_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, f
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_shared", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_shared)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2362,7 +2335,7 @@ WEAK void F(file_iwrite_shared_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *c
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_iwrite_shared_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_iwrite_shared_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -2490,7 +2463,7 @@ WEAK void F(file_read_all_begin_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count, 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_all_begin", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_all_begin)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2512,7 +2485,7 @@ WEAK void F(file_read_all_begin_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count *
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_all_begin_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_all_begin_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2527,6 +2500,7 @@ WEAK void F(file_read_all_end)(fint *fh, void *buf, fint *status, fint *ierror)
 WEAK void F(file_read_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_read_all_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -2635,7 +2609,7 @@ WEAK void F(file_read_at_all_begin_f08ts)(fint *fh, MPI_Offset *offset, CFI_cdes
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_at_all_begin", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_at_all_begin)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2657,7 +2631,7 @@ WEAK void F(file_read_at_all_begin_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_cd
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_at_all_begin_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_at_all_begin_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2672,6 +2646,7 @@ WEAK void F(file_read_at_all_end)(fint *fh, void *buf, fint *status, fint *ierro
 WEAK void F(file_read_at_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_read_at_all_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -2736,7 +2711,7 @@ WEAK void F(file_read_ordered_begin_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *cou
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_ordered_begin", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_ordered_begin)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2758,7 +2733,7 @@ WEAK void F(file_read_ordered_begin_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Cou
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_read_ordered_begin_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_read_ordered_begin_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -2773,6 +2748,7 @@ WEAK void F(file_read_ordered_end)(fint *fh, void *buf, fint *status, fint *ierr
 WEAK void F(file_read_ordered_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_read_ordered_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -2983,7 +2959,7 @@ WEAK void F(file_write_all_begin_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *count,
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_all_begin", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_all_begin)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3005,7 +2981,7 @@ WEAK void F(file_write_all_begin_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Count 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_all_begin_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_all_begin_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3020,6 +2996,7 @@ WEAK void F(file_write_all_end)(fint *fh, void *buf, fint *status, fint *ierror)
 WEAK void F(file_write_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_write_all_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -3128,7 +3105,7 @@ WEAK void F(file_write_at_all_begin_f08ts)(fint *fh, MPI_Offset *offset, CFI_cde
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_at_all_begin", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_at_all_begin)(fh, offset, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3150,7 +3127,7 @@ WEAK void F(file_write_at_all_begin_c_f08ts)(fint *fh, MPI_Offset *offset, CFI_c
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_at_all_begin_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_at_all_begin_c)(fh, offset, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3165,6 +3142,7 @@ WEAK void F(file_write_at_all_end)(fint *fh, void *buf, fint *status, fint *ierr
 WEAK void F(file_write_at_all_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_write_at_all_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -3229,7 +3207,7 @@ WEAK void F(file_write_ordered_begin_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *co
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_ordered_begin", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_ordered_begin)(fh, buf_s.address, &buf_s.count, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3251,7 +3229,7 @@ WEAK void F(file_write_ordered_begin_c_f08ts)(fint *fh, CFI_cdesc_t *buf, MPI_Co
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_File_write_ordered_begin_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(file_write_ordered_begin_c)(fh, buf_s.address, &buf_s.count_c, &buf_s.datatype, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_split(&buf_s, code, *fh);
     DONE(code);
 }
 #endif
@@ -3266,6 +3244,7 @@ WEAK void F(file_write_ordered_end)(fint *fh, void *buf, fint *status, fint *ier
 WEAK void F(file_write_ordered_end_f08ts)(fint *fh, CFI_cdesc_t *buf, fint *status, fint *ierror)
 {
     F(file_write_ordered_end)(fh, buf->base_addr, status, ierror);
+    parnass_f_end_split(*fh);
 }
 #endif
 
@@ -3413,8 +3392,8 @@ WEAK void F(gather_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *send
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Gather_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Gather_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(gather_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3440,8 +3419,8 @@ WEAK void F(gather_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fin
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Gather_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Gather_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(gather_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3517,8 +3496,8 @@ WEAK void F(gatherv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sen
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Gatherv_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Gatherv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(gatherv_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3544,8 +3523,8 @@ WEAK void F(gatherv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fi
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Gatherv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Gatherv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(gatherv_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3912,8 +3891,8 @@ WEAK void F(iallgather_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendt
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallgather", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallgather", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallgather)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3939,8 +3918,8 @@ WEAK void F(iallgather_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallgather_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallgather_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallgather_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3966,8 +3945,8 @@ WEAK void F(iallgatherv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *send
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallgatherv", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallgatherv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallgatherv)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -3993,8 +3972,8 @@ WEAK void F(iallgatherv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fin
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallgatherv_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallgatherv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallgatherv_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4020,8 +3999,8 @@ WEAK void F(iallreduce_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallreduce", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallreduce", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallreduce)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4047,8 +4026,8 @@ WEAK void F(iallreduce_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iallreduce_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iallreduce_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iallreduce_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4074,8 +4053,8 @@ WEAK void F(ialltoall_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendty
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoall", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoall", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoall)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4101,8 +4080,8 @@ WEAK void F(ialltoall_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoall_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoall_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoall_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4128,8 +4107,8 @@ WEAK void F(ialltoallv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *sdis
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoallv", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoallv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoallv)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4155,8 +4134,8 @@ WEAK void F(ialltoallv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoallv_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoallv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoallv_c)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4188,8 +4167,8 @@ WEAK void F(ialltoallw_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *sdis
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoallw", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoallw", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoallw)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4221,8 +4200,8 @@ WEAK void F(ialltoallw_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ialltoallw_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ialltoallw_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ialltoallw_c)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4255,7 +4234,7 @@ WEAK void F(ibcast_f08ts)(CFI_cdesc_t *buffer, fint *count, fint *datatype, fint
     fint code;
     if ((code = parnass_f_open(&buffer_s, "MPI_Ibcast", "buffer", buffer, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ibcast)(buffer_s.address, &buffer_s.count, &buffer_s.datatype, root, comm, request, &code);
-    parnass_f_close(&buffer_s);
+    code = parnass_f_close_later(&buffer_s, code, request);
     DONE(code);
 }
 #endif
@@ -4279,7 +4258,7 @@ WEAK void F(ibcast_c_f08ts)(CFI_cdesc_t *buffer, MPI_Count *count, fint *datatyp
     fint code;
     if ((code = parnass_f_open(&buffer_s, "MPI_Ibcast_c", "buffer", buffer, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ibcast_c)(buffer_s.address, &buffer_s.count_c, &buffer_s.datatype, root, comm, request, &code);
-    parnass_f_close(&buffer_s);
+    code = parnass_f_close_later(&buffer_s, code, request);
     DONE(code);
 }
 #endif
@@ -4303,7 +4282,7 @@ WEAK void F(ibsend_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *d
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Ibsend", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ibsend)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4327,7 +4306,7 @@ WEAK void F(ibsend_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Ibsend_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ibsend_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4353,8 +4332,8 @@ WEAK void F(iexscan_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint *cou
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iexscan", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iexscan", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iexscan)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4380,8 +4359,8 @@ WEAK void F(iexscan_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Cou
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iexscan_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iexscan_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iexscan_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4407,8 +4386,8 @@ WEAK void F(igather_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendtype
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Igather", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Igather", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(igather)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4434,8 +4413,8 @@ WEAK void F(igather_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint *s
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Igather_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Igather_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(igather_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4461,8 +4440,8 @@ WEAK void F(igatherv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendtyp
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Igatherv", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Igatherv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(igatherv)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4488,8 +4467,8 @@ WEAK void F(igatherv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Igatherv_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Igatherv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(igatherv_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4526,7 +4505,7 @@ WEAK void F(imrecv_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *m
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Imrecv", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(imrecv)(buf_s.address, &buf_s.count, &buf_s.datatype, message, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4552,7 +4531,7 @@ WEAK void F(imrecv_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Imrecv_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(imrecv_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, message, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4578,8 +4557,8 @@ WEAK void F(ineighbor_allgather_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fi
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_allgather", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_allgather", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_allgather)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4605,8 +4584,8 @@ WEAK void F(ineighbor_allgather_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendco
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_allgather_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_allgather_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_allgather_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4632,8 +4611,8 @@ WEAK void F(ineighbor_allgatherv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, f
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_allgatherv", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_allgatherv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_allgatherv)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4659,8 +4638,8 @@ WEAK void F(ineighbor_allgatherv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendc
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_allgatherv_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_allgatherv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_allgatherv_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4686,8 +4665,8 @@ WEAK void F(ineighbor_alltoall_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fin
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoall", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoall", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoall)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4713,8 +4692,8 @@ WEAK void F(ineighbor_alltoall_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcou
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoall_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoall_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoall_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4740,8 +4719,8 @@ WEAK void F(ineighbor_alltoallv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, f
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoallv", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoallv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoallv)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4767,8 +4746,8 @@ WEAK void F(ineighbor_alltoallv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendco
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoallv_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoallv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoallv_c)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4800,8 +4779,8 @@ WEAK void F(ineighbor_alltoallw_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, M
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoallw", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoallw", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoallw)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4833,8 +4812,8 @@ WEAK void F(ineighbor_alltoallw_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendco
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ineighbor_alltoallw_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ineighbor_alltoallw_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ineighbor_alltoallw_c)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -4994,7 +4973,7 @@ WEAK void F(irecv_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *so
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Irecv", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(irecv)(buf_s.address, &buf_s.count, &buf_s.datatype, source, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5018,7 +4997,7 @@ WEAK void F(irecv_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, f
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Irecv_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(irecv_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, source, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5044,8 +5023,8 @@ WEAK void F(ireduce_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint *cou
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5071,8 +5050,8 @@ WEAK void F(ireduce_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Cou
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5098,8 +5077,8 @@ WEAK void F(ireduce_scatter_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, f
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce_scatter", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce_scatter", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce_scatter)(sendbuf_s.address, recvbuf_s.address, recvcounts, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5125,8 +5104,8 @@ WEAK void F(ireduce_scatter_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf,
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce_scatter_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce_scatter_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce_scatter_c)(sendbuf_s.address, recvbuf_s.address, recvcounts, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5152,8 +5131,8 @@ WEAK void F(ireduce_scatter_block_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recv
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce_scatter_block", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce_scatter_block", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce_scatter_block)(sendbuf_s.address, recvbuf_s.address, recvcount, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5179,8 +5158,8 @@ WEAK void F(ireduce_scatter_block_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *re
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Ireduce_scatter_block_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Ireduce_scatter_block_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(ireduce_scatter_block_c)(sendbuf_s.address, recvbuf_s.address, recvcount, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5204,7 +5183,7 @@ WEAK void F(irsend_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *d
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Irsend", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(irsend)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5228,7 +5207,7 @@ WEAK void F(irsend_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Irsend_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(irsend_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5263,8 +5242,8 @@ WEAK void F(iscan_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint *count
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscan", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscan", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iscan)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5290,8 +5269,8 @@ WEAK void F(iscan_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscan_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscan_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(iscan_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5317,8 +5296,8 @@ WEAK void F(iscatter_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendtyp
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscatter", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscatter", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(iscatter)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, &recvbuf_s.count, &recvbuf_s.datatype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5344,8 +5323,8 @@ WEAK void F(iscatter_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscatter_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscatter_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(iscatter_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, &recvbuf_s.count_c, &recvbuf_s.datatype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5371,8 +5350,8 @@ WEAK void F(iscatterv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *displ
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscatterv", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscatterv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(iscatterv)(sendbuf_s.address, sendcounts, displs, sendtype, recvbuf_s.address, &recvbuf_s.count, &recvbuf_s.datatype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5398,8 +5377,8 @@ WEAK void F(iscatterv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Iscatterv_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Iscatterv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(iscatterv_c)(sendbuf_s.address, sendcounts, displs, sendtype, recvbuf_s.address, &recvbuf_s.count_c, &recvbuf_s.datatype, root, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5423,7 +5402,7 @@ WEAK void F(isend_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *de
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Isend", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(isend)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5447,7 +5426,7 @@ WEAK void F(isend_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, f
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Isend_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(isend_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5473,8 +5452,8 @@ WEAK void F(isendrecv_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sendty
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Isendrecv", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Isendrecv", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(isendrecv)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, dest, sendtag, recvbuf_s.address, &recvbuf_s.count, &recvbuf_s.datatype, source, recvtag, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5500,8 +5479,8 @@ WEAK void F(isendrecv_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fint 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Isendrecv_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Isendrecv_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(isendrecv_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, dest, sendtag, recvbuf_s.address, &recvbuf_s.count_c, &recvbuf_s.datatype, source, recvtag, comm, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5525,7 +5504,7 @@ WEAK void F(isendrecv_replace_f08ts)(CFI_cdesc_t *buf, fint *count, fint *dataty
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Isendrecv_replace", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(isendrecv_replace)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, sendtag, source, recvtag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5549,7 +5528,7 @@ WEAK void F(isendrecv_replace_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Isendrecv_replace_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(isendrecv_replace_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, sendtag, source, recvtag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5573,7 +5552,7 @@ WEAK void F(issend_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint *d
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Issend", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(issend)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5597,7 +5576,7 @@ WEAK void F(issend_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatype, 
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Issend_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(issend_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5747,8 +5726,8 @@ WEAK void F(neighbor_allgather_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_allgather_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_allgather_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_allgather_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5774,8 +5753,8 @@ WEAK void F(neighbor_allgather_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *se
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_allgather_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_allgather_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_allgather_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5851,8 +5830,8 @@ WEAK void F(neighbor_allgatherv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcoun
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_allgatherv_init", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_allgatherv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_allgatherv_init)(sendbuf_s.address, &sendbuf_s.count, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5878,8 +5857,8 @@ WEAK void F(neighbor_allgatherv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *s
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_allgatherv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING | DESCRIBED, *sendcount, *sendtype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_allgatherv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_allgatherv_init_c)(sendbuf_s.address, &sendbuf_s.count_c, &sendbuf_s.datatype, recvbuf_s.address, recvcounts, displs, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5955,8 +5934,8 @@ WEAK void F(neighbor_alltoall_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount,
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoall_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoall_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoall_init)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -5982,8 +5961,8 @@ WEAK void F(neighbor_alltoall_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sen
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoall_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoall_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoall_init_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, recvcount, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6059,8 +6038,8 @@ WEAK void F(neighbor_alltoallv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoallv_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoallv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoallv_init)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6086,8 +6065,8 @@ WEAK void F(neighbor_alltoallv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *se
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoallv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoallv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoallv_init_c)(sendbuf_s.address, sendcounts, sdispls, sendtype, recvbuf_s.address, recvcounts, rdispls, recvtype, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6181,8 +6160,8 @@ WEAK void F(neighbor_alltoallw_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoallw_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoallw_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoallw_init)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6214,8 +6193,8 @@ WEAK void F(neighbor_alltoallw_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *se
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Neighbor_alltoallw_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Neighbor_alltoallw_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(neighbor_alltoallw_init_c)(sendbuf_s.address, sendcounts, sdispls, sendtypes, recvbuf_s.address, recvcounts, rdispls, recvtypes, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6451,9 +6430,11 @@ WEAK void F(precv_init_f08ts)(CFI_cdesc_t *buf, fint *partitions, fint *count, f
     }
     struct parnass_section buf_s = {0};
     fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_Precv_init", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
+    if ((code = parnass_f_open(&buf_s, "MPI_Precv_init", "buf", buf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS) {
+        parnass_f_partition(&buf_s, *partitions, *count, *datatype);
         F(precv_init)(buf_s.address, partitions, count, datatype, dest, tag, comm, info, request, &code);
-    parnass_f_close(&buf_s);
+    }
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6475,9 +6456,11 @@ WEAK void F(precv_init_c_f08ts)(CFI_cdesc_t *buf, fint *partitions, MPI_Count *c
     }
     struct parnass_section buf_s = {0};
     fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_Precv_init_c", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
+    if ((code = parnass_f_open(&buf_s, "MPI_Precv_init_c", "buf", buf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS) {
+        parnass_f_partition(&buf_s, *partitions, *count, *datatype);
         F(precv_init_c)(buf_s.address, partitions, count, datatype, dest, tag, comm, info, request, &code);
-    parnass_f_close(&buf_s);
+    }
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6506,9 +6489,11 @@ WEAK void F(psend_init_f08ts)(CFI_cdesc_t *buf, fint *partitions, fint *count, f
     }
     struct parnass_section buf_s = {0};
     fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_Psend_init", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
+    if ((code = parnass_f_open(&buf_s, "MPI_Psend_init", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS) {
+        parnass_f_partition(&buf_s, *partitions, *count, *datatype);
         F(psend_init)(buf_s.address, partitions, count, datatype, dest, tag, comm, info, request, &code);
-    parnass_f_close(&buf_s);
+    }
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6530,9 +6515,11 @@ WEAK void F(psend_init_c_f08ts)(CFI_cdesc_t *buf, fint *partitions, MPI_Count *c
     }
     struct parnass_section buf_s = {0};
     fint code;
-    if ((code = parnass_f_open(&buf_s, "MPI_Psend_init_c", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
+    if ((code = parnass_f_open(&buf_s, "MPI_Psend_init_c", "buf", buf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS) {
+        parnass_f_partition(&buf_s, *partitions, *count, *datatype);
         F(psend_init_c)(buf_s.address, partitions, count, datatype, dest, tag, comm, info, request, &code);
-    parnass_f_close(&buf_s);
+    }
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6618,7 +6605,7 @@ WEAK void F(raccumulate_f08ts)(CFI_cdesc_t *origin_addr, fint *origin_count, fin
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Raccumulate", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(raccumulate)(origin_addr_s.address, &origin_addr_s.count, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -6642,7 +6629,7 @@ WEAK void F(raccumulate_c_f08ts)(CFI_cdesc_t *origin_addr, MPI_Count *origin_cou
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Raccumulate_c", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(raccumulate_c)(origin_addr_s.address, &origin_addr_s.count_c, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -6710,7 +6697,7 @@ WEAK void F(recv_init_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Recv_init", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(recv_init)(buf_s.address, &buf_s.count, &buf_s.datatype, source, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6734,7 +6721,7 @@ WEAK void F(recv_init_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatyp
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Recv_init_c", "buf", buf, READ | WRITE | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(recv_init_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, source, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6810,8 +6797,8 @@ WEAK void F(reduce_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_init)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -6837,8 +6824,8 @@ WEAK void F(reduce_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_init_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7014,8 +7001,8 @@ WEAK void F(reduce_scatter_block_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_scatter_block_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_scatter_block_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_scatter_block_init)(sendbuf_s.address, recvbuf_s.address, recvcount, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7041,8 +7028,8 @@ WEAK void F(reduce_scatter_block_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_scatter_block_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_scatter_block_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_scatter_block_init_c)(sendbuf_s.address, recvbuf_s.address, recvcount, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7068,8 +7055,8 @@ WEAK void F(reduce_scatter_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbu
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_scatter_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_scatter_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_scatter_init)(sendbuf_s.address, recvbuf_s.address, recvcounts, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7095,8 +7082,8 @@ WEAK void F(reduce_scatter_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recv
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Reduce_scatter_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Reduce_scatter_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(reduce_scatter_init_c)(sendbuf_s.address, recvbuf_s.address, recvcounts, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7201,7 +7188,7 @@ WEAK void F(rget_f08ts)(CFI_cdesc_t *origin_addr, fint *origin_count, fint *orig
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rget", "origin_addr", origin_addr, READ | WRITE | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(rget)(origin_addr_s.address, &origin_addr_s.count, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7225,7 +7212,7 @@ WEAK void F(rget_c_f08ts)(CFI_cdesc_t *origin_addr, MPI_Count *origin_count, fin
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rget_c", "origin_addr", origin_addr, READ | WRITE | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(rget_c)(origin_addr_s.address, &origin_addr_s.count_c, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7251,8 +7238,8 @@ WEAK void F(rget_accumulate_f08ts)(CFI_cdesc_t *origin_addr, fint *origin_count,
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rget_accumulate", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&result_addr_s, "MPI_Rget_accumulate", "result_addr", result_addr, READ | WRITE | NONBLOCKING | DESCRIBED, *result_count, *result_datatype)) == MPI_SUCCESS)
         F(rget_accumulate)(origin_addr_s.address, &origin_addr_s.count, &origin_addr_s.datatype, result_addr_s.address, &result_addr_s.count, &result_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &code);
-    parnass_f_close(&origin_addr_s);
-    parnass_f_close(&result_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
+    code = parnass_f_close_later(&result_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7278,8 +7265,8 @@ WEAK void F(rget_accumulate_c_f08ts)(CFI_cdesc_t *origin_addr, MPI_Count *origin
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rget_accumulate_c", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS &&
         (code = parnass_f_open(&result_addr_s, "MPI_Rget_accumulate_c", "result_addr", result_addr, READ | WRITE | NONBLOCKING | DESCRIBED, *result_count, *result_datatype)) == MPI_SUCCESS)
         F(rget_accumulate_c)(origin_addr_s.address, &origin_addr_s.count_c, &origin_addr_s.datatype, result_addr_s.address, &result_addr_s.count_c, &result_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, &code);
-    parnass_f_close(&origin_addr_s);
-    parnass_f_close(&result_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
+    code = parnass_f_close_later(&result_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7303,7 +7290,7 @@ WEAK void F(rput_f08ts)(CFI_cdesc_t *origin_addr, fint *origin_count, fint *orig
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rput", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(rput)(origin_addr_s.address, &origin_addr_s.count, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7327,7 +7314,7 @@ WEAK void F(rput_c_f08ts)(CFI_cdesc_t *origin_addr, MPI_Count *origin_count, fin
     fint code;
     if ((code = parnass_f_open(&origin_addr_s, "MPI_Rput_c", "origin_addr", origin_addr, READ | NONBLOCKING | DESCRIBED, *origin_count, *origin_datatype)) == MPI_SUCCESS)
         F(rput_c)(origin_addr_s.address, &origin_addr_s.count_c, &origin_addr_s.datatype, target_rank, target_disp, target_count, target_datatype, win, request, &code);
-    parnass_f_close(&origin_addr_s);
+    code = parnass_f_close_later(&origin_addr_s, code, request);
     DONE(code);
 }
 #endif
@@ -7395,7 +7382,7 @@ WEAK void F(rsend_init_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fin
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Rsend_init", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(rsend_init)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7419,7 +7406,7 @@ WEAK void F(rsend_init_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *dataty
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Rsend_init_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(rsend_init_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7495,8 +7482,8 @@ WEAK void F(scan_init_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, fint *c
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scan_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scan_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(scan_init)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7522,8 +7509,8 @@ WEAK void F(scan_init_c_f08ts)(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_C
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scan_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scan_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING, 0, 0)) == MPI_SUCCESS)
         F(scan_init_c)(sendbuf_s.address, recvbuf_s.address, count, datatype, op, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7599,8 +7586,8 @@ WEAK void F(scatter_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcount, fint *sen
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scatter_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scatter_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(scatter_init)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, &recvbuf_s.count, &recvbuf_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7626,8 +7613,8 @@ WEAK void F(scatter_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, fi
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scatter_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scatter_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(scatter_init_c)(sendbuf_s.address, sendcount, sendtype, recvbuf_s.address, &recvbuf_s.count_c, &recvbuf_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7703,8 +7690,8 @@ WEAK void F(scatterv_init_f08ts)(CFI_cdesc_t *sendbuf, fint *sendcounts, fint *d
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scatterv_init", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scatterv_init", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(scatterv_init)(sendbuf_s.address, sendcounts, displs, sendtype, recvbuf_s.address, &recvbuf_s.count, &recvbuf_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7730,8 +7717,8 @@ WEAK void F(scatterv_init_c_f08ts)(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, 
     if ((code = parnass_f_open(&sendbuf_s, "MPI_Scatterv_init_c", "sendbuf", sendbuf, READ | NONBLOCKING, 0, 0)) == MPI_SUCCESS &&
         (code = parnass_f_open(&recvbuf_s, "MPI_Scatterv_init_c", "recvbuf", recvbuf, READ | WRITE | NONBLOCKING | DESCRIBED, *recvcount, *recvtype)) == MPI_SUCCESS)
         F(scatterv_init_c)(sendbuf_s.address, sendcounts, displs, sendtype, recvbuf_s.address, &recvbuf_s.count_c, &recvbuf_s.datatype, root, comm, info, request, &code);
-    parnass_f_close(&sendbuf_s);
-    parnass_f_close(&recvbuf_s);
+    code = parnass_f_close_later(&sendbuf_s, code, request);
+    code = parnass_f_close_later(&recvbuf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7799,7 +7786,7 @@ WEAK void F(send_init_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fint
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Send_init", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(send_init)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -7823,7 +7810,7 @@ WEAK void F(send_init_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *datatyp
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Send_init_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(send_init_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -8133,7 +8120,7 @@ WEAK void F(ssend_init_f08ts)(CFI_cdesc_t *buf, fint *count, fint *datatype, fin
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Ssend_init", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ssend_init)(buf_s.address, &buf_s.count, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif
@@ -8157,7 +8144,7 @@ WEAK void F(ssend_init_c_f08ts)(CFI_cdesc_t *buf, MPI_Count *count, fint *dataty
     fint code;
     if ((code = parnass_f_open(&buf_s, "MPI_Ssend_init_c", "buf", buf, READ | NONBLOCKING | DESCRIBED, *count, *datatype)) == MPI_SUCCESS)
         F(ssend_init_c)(buf_s.address, &buf_s.count_c, &buf_s.datatype, dest, tag, comm, request, &code);
-    parnass_f_close(&buf_s);
+    code = parnass_f_close_later(&buf_s, code, request);
     DONE(code);
 }
 #endif

@@ -112,7 +112,7 @@ module mpi_f08
   type(MPI_Datatype), parameter :: MPI_REAL16 = MPI_Datatype(738)
   type(MPI_Datatype), parameter :: MPI_COMPLEX16 = MPI_Datatype(739)
   type(MPI_Datatype), parameter :: MPI_COMPLEX32 = MPI_Datatype(747)
-  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.
+  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.
   logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true.
 
   type(MPI_Status) :: MPI_STATUS_IGNORE
@@ -1597,14 +1597,14 @@ module mpi_f08
   interface MPI_Buffer_attach
     subroutine MPI_Buffer_attach_f08ts(buffer, size, ierror) bind(C, name="mpi_buffer_attach_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
     subroutine MPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(C, name="mpi_buffer_attach_c_f08ts_")
       import :: MPI_COUNT_KIND
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -1613,14 +1613,14 @@ module mpi_f08
   interface PMPI_Buffer_attach
     subroutine PMPI_Buffer_attach_f08ts(buffer, size, ierror) bind(C, name="pmpi_buffer_attach_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer, intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
     subroutine PMPI_Buffer_attach_c_f08ts(buffer, size, ierror) bind(C, name="pmpi_buffer_attach_c_f08ts_")
       import :: MPI_COUNT_KIND
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buffer
+      type(*), dimension(..), asynchronous, target :: buffer
       integer(kind=MPI_COUNT_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -5331,7 +5331,7 @@ module mpi_f08
   interface MPI_Free_mem
     subroutine MPI_Free_mem_f08ts(base, ierror) bind(C, name="mpi_free_mem_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in) :: base
+      type(*), dimension(..) :: base
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface
@@ -5339,7 +5339,7 @@ module mpi_f08
   interface PMPI_Free_mem
     subroutine PMPI_Free_mem_f08ts(base, ierror) bind(C, name="pmpi_free_mem_f08ts_")
       implicit none
-      type(*), dimension(..), intent(in) :: base
+      type(*), dimension(..) :: base
       integer, optional, intent(out) :: ierror
     end subroutine
   end interface
@@ -9867,7 +9867,7 @@ module mpi_f08
           name="mpi_precv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9882,7 +9882,7 @@ module mpi_f08
           ierror) bind(C, name="mpi_precv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9900,7 +9900,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_precv_init_f08ts_")
       import :: MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer, intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -9915,7 +9915,7 @@ module mpi_f08
           ierror) bind(C, name="pmpi_precv_init_c_f08ts_")
       import :: MPI_COUNT_KIND, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: buf
+      type(*), dimension(..), asynchronous, target :: buf
       integer, intent(in) :: partitions
       integer(kind=MPI_COUNT_KIND), intent(in) :: count
       type(MPI_Datatype), intent(in) :: datatype
@@ -14128,7 +14128,7 @@ module mpi_f08
       import :: MPI_ADDRESS_KIND, MPI_Win
       implicit none
       type(MPI_Win), intent(in) :: win
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -14139,7 +14139,7 @@ module mpi_f08
       import :: MPI_ADDRESS_KIND, MPI_Win
       implicit none
       type(MPI_Win), intent(in) :: win
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, optional, intent(out) :: ierror
     end subroutine
@@ -14188,7 +14188,7 @@ module mpi_f08
           name="mpi_win_create_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14200,7 +14200,7 @@ module mpi_f08
           name="mpi_win_create_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14215,7 +14215,7 @@ module mpi_f08
           name="pmpi_win_create_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer, intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info
@@ -14227,7 +14227,7 @@ module mpi_f08
           name="pmpi_win_create_c_f08ts_")
       import :: MPI_ADDRESS_KIND, MPI_Comm, MPI_Info, MPI_Win
       implicit none
-      type(*), dimension(..), intent(in), asynchronous, target :: base
+      type(*), dimension(..), asynchronous, target :: base
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: size
       integer(kind=MPI_ADDRESS_KIND), intent(in) :: disp_unit
       type(MPI_Info), intent(in) :: info

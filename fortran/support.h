@@ -159,23 +159,29 @@ void mpi_conversion_fn_null_c_(void *, fint *, MPI_Count *, void *, MPI_Offset *
 
 #ifdef PARNASS_DESCRIPTORS
 
-/* Buffers that are array sections with gaps. */
+/* Buffers that are array sections with gaps; in sections.c. */
 enum { READ = 1, WRITE = 2, NONBLOCKING = 4, DESCRIBED = 8 };
 
+/* What takes the place of the arguments. */
 struct parnass_section {
     void *address;
     fint count;
     MPI_Count count_c;
     fint datatype;
-    MPI_Datatype made; /* to be freed, or 0 */
-    char *copy;        /* to be freed, or 0 */
+    MPI_Datatype made;         /* to be freed, or 0 */
+    struct parnass_copy *copy; /* or 0 */
     CFI_cdesc_t *array;
-    int how;
 };
 
 HIDDEN fint parnass_f_open(struct parnass_section *section, const char *procedure, const char *argument,
                            CFI_cdesc_t *array, int how, MPI_Count count, fint datatype);
+/* Says how a partitioned operation divides the buffer. */
+HIDDEN void parnass_f_partition(struct parnass_section *section, fint partitions, MPI_Count count, fint datatype);
+/* After the call, whose operation is complete; or goes on until the request is, or the split operation on the file. */
 HIDDEN void parnass_f_close(struct parnass_section *section);
+HIDDEN fint parnass_f_close_later(struct parnass_section *section, fint code, fint *request);
+HIDDEN fint parnass_f_close_split(struct parnass_section *section, fint code, fint file);
+HIDDEN void parnass_f_end_split(fint file);
 
 /* Whether the elements of an array lie next to each other. */
 static inline int IS_DENSE(const CFI_cdesc_t *array)

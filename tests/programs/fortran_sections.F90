@@ -23,7 +23,6 @@ program fortran_sections
   call one_sided
   call file
   call large_counts
-  call refused
   call passed(cube(2:5:3, :, 1:4:3))
   call MPI_Barrier(MPI_COMM_WORLD)
   if (rank == 0) print '(a)', 'fortran_sections: ok'
@@ -177,17 +176,6 @@ contains
     call check(all(row == cube(2, :, 2)), 'a section with a large count')
     call MPI_Get_count(status, MPI_INTEGER, count)
     call check(count == 5, 'MPI_Get_count with a large count')
-  end subroutine
-
-  ! No datatype can describe this, and no copy can be kept until it is complete: an error that says so.
-  subroutine refused
-    integer :: sums(3), code, class
-    type(MPI_Request) :: request
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
-    call MPI_Iallreduce(cube(1:5:2, 1, 1), sums, 3, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, request, code)
-    call MPI_Error_class(code, class)
-    call equal(class, MPI_ERR_BUFFER, 'a section that cannot be kept')
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
   end subroutine
 
   ! Sections, arrays and scalars as what a procedure was given.

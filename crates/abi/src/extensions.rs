@@ -4,14 +4,15 @@
 //! operation or error handler has ended. The names and signatures are those that MPICH chose for the same purpose. They are not
 //! in `mpi.h`.
 
-use crate::arguments::OutHandle;
+use crate::arguments::{OutHandle, RequestInOut};
 use crate::call::Call;
 use crate::calls::op::with_handle;
 use crate::handles;
-use crate::objects::{Communicator, Errhandler, Op};
+use crate::objects::{Communicator, Errhandler, Op, Request};
 use parnass_base::UserAddress;
 use parnass_mpi::constants::*;
 use parnass_mpi::errhandler::ErrhandlerKind;
+use parnass_mpi::request::Moment;
 use parnass_mpi::{Datatype, Error, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use std::sync::Arc;
 pub type UserFunctionX = unsafe extern "C" fn(*mut c_void, *mut c_void, i64, usize, *mut c_void);
 /// An error handler function: the object's handle, the error code, extra state.
 pub type ErrhandlerFunctionX = unsafe extern "C" fn(usize, c_int, *mut c_void);
+/// Carries the data of an operation: extra state, a [`Moment`] as a number in its order, and the partition that it concerns.
+pub type CarryFunction = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 /// Gets the extra state when nothing uses it any more.
 pub type DestructorFunction = unsafe extern "C" fn(*mut c_void);
 
@@ -101,6 +104,37 @@ unsafe fn errhandler_create(
         // SAFETY: a function of this type, with its extra state.
         let callback = move |handle: usize, code: i32| unsafe { function(handle, code, extra.get()) };
         errhandler.set(Arc::new(Errhandler::user(kind, Box::new(callback))))
+    })();
+    end(call, made, extra)
+}
+
+unsafe fn request_stage(
+    carry: Option<CarryFunction>,
+    destructor: Option<DestructorFunction>,
+    extra_state: *mut c_void,
+    request: *mut usize,
+) -> c_int {
+    let call = Call::enter("MPIX_Request_stage");
+    let extra = Arc::new(ExtraState::new(extra_state, destructor));
+    let made = (|| -> Result<()> {
+        let carry = carry.ok_or_else(|| missing("carry_fn"))?;
+        let place = OutHandle::<Request>::new(request, "request")?;
+        // SAFETY: the caller's promise.
+        let mut held = unsafe { RequestInOut::new(request, "request") }?;
+        let Some(inner) = held.get().cloned() else { return Ok(()) };
+        let extra = extra.clone();
+        let carry = move |moment: Moment| {
+            let (number, partition) = match moment {
+                Moment::Start => (0, 0),
+                Moment::Ready(partition) => (1, partition),
+                Moment::Arrived(partition) => (2, partition),
+                Moment::Complete => (3, 0),
+            };
+            // SAFETY: a function of this type, with its extra state.
+            unsafe { carry(extra.get(), number, partition) };
+        };
+        held.release();
+        place.set(Request::staged(inner, Box::new(carry)))
     })();
     end(call, made, extra)
 }
@@ -198,6 +232,14 @@ entries! {
     ) {
         let name = "MPIX_Win_create_errhandler_x";
         errhandler_create(name, ErrhandlerKind::Window, function, destructor, extra_state, errhandler)
+    }
+    /// Puts a request around another that works on memory that stands in for the program's own: `carry` is called when data
+    /// must be carried between the two. It may not call MPI.
+    MPIX_Request_stage, PMPIX_Request_stage(
+        carry: Option<CarryFunction>, destructor: Option<DestructorFunction>, extra_state: *mut c_void,
+        request: *mut usize
+    ) {
+        request_stage(carry, destructor, extra_state, request)
     }
     /// The lengths of the arrays of datatypes of an exchange: what this process receives from and sends to.
     MPIX_Comm_exchange_sizes, PMPIX_Comm_exchange_sizes(

@@ -261,6 +261,7 @@ fn make(compiler: &Compiler, sources: &Sources, directory: &Path) -> Result<(), 
             scope.spawn(|| work.c(sources, "glue.c", &described, "glue.o")),
             scope.spawn(|| work.c(sources, "glue.c", &pmpi, "glue_pmpi.o")),
             scope.spawn(|| work.c(sources, "support.c", &described, "support.o")),
+            scope.spawn(|| work.c(sources, "sections.c", &described, "sections.o")),
         ];
         work.fortran(&source("logical.f90"), &[], "logical.o")?;
         work.fortran(&source("mpi_types.F90"), &kinds, "mpi_types.o")?;
@@ -270,7 +271,8 @@ fn make(compiler: &Compiler, sources: &Sources, directory: &Path) -> Result<(), 
         }
         Ok::<(), String>(())
     })?;
-    let mut objects = vec!["glue.o", "glue_pmpi.o", "support.o", "logical.o", "mpi_types.o", "mpi.o"];
+    let mut objects =
+        vec!["glue.o", "glue_pmpi.o", "support.o", "sections.o", "logical.o", "mpi_types.o", "mpi.o"];
     let outcome = match header {
         Some(_) => work.fortran(&source("mpi_f08.F90"), &[], "mpi_f08.o"),
         None => Err(format!("{DESCRIPTORS} of the compiler is not found")),

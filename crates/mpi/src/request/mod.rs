@@ -6,6 +6,7 @@ pub(crate) mod operation;
 mod persistent;
 mod quick;
 pub(crate) mod slots;
+mod staged;
 mod status;
 
 pub use complete::{Completed, Found};
@@ -13,6 +14,7 @@ pub use generalized::GeneralizedCallbacks;
 pub use operation::{NO_PROCESS, Operation, Outcome};
 pub use persistent::Specification;
 pub use quick::Quick;
+pub use staged::{Carry, Moment};
 pub use status::Status;
 
 use crate::comm::Communicator;
@@ -24,6 +26,7 @@ use crate::pt2pt::buffered::BufferAccount;
 use generalized::Generalized;
 use parnass_base::guarded::{Guard, Guarded};
 use parnass_portals::ProcessId;
+use staged::Staged;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
@@ -45,6 +48,8 @@ enum Kind {
     /// Inactive until it is started; inactive again when its completion was told.
     Persistent(Specification),
     Generalized(Generalized),
+    /// Another request, and what is done when it starts and completes.
+    Staged(Staged),
 }
 
 #[derive(Debug)]
@@ -60,6 +65,8 @@ enum State {
     Generalized,
     /// See the specification of the request.
     Partitioned,
+    /// See the request inside.
+    Staged,
     /// A send that was complete at once, for ever: see [`Request::sent`].
     Sent,
     /// Complete, but nobody was told yet.
@@ -72,6 +79,7 @@ impl fmt::Debug for Request {
             Kind::Once | Kind::Sent => "once",
             Kind::Persistent(_) => "persistent",
             Kind::Generalized(_) => "generalized",
+            Kind::Staged(_) => "staged",
         };
         formatter
             .debug_struct("Request")
@@ -186,6 +194,14 @@ impl Request {
         Request::new(communicator.cloned(), Kind::Once, State::Complete(result))
     }
 
+    /// Puts another request around `inner`: `carry` is called at the moments at which the program's data must be carried to or
+    /// from the memory that the operation works on. What has been started is assumed to have got its data.
+    pub fn staged(inner: Arc<Request>, carry: Carry) -> Arc<Request> {
+        let communicator = inner.communicator.clone();
+        let state = if inner.is_active() { State::Staged } else { State::Inactive };
+        Request::new(communicator, Kind::Staged(Staged::new(inner, carry)), state)
+    }
+
     pub(crate) fn flush(
         communicator: Option<&Arc<Communicator>>,
         account: Arc<BufferAccount>,
@@ -205,7 +221,11 @@ impl Request {
 
     /// Whether it lives on after its completion was told, until it is freed.
     pub fn is_persistent(&self) -> bool {
-        matches!(self.kind, Kind::Persistent(_))
+        match &self.kind {
+            Kind::Persistent(_) => true,
+            Kind::Staged(staged) => staged.inner.is_persistent(),
+            _ => false,
+        }
     }
 
     /// Whether the program completes it.
@@ -223,6 +243,10 @@ impl Request {
         match &*self.state() {
             State::Transfer(operation) => operation.awaited(),
             State::Exchange(exchange) => exchange.receive.awaited(),
+            State::Staged => match &self.kind {
+                Kind::Staged(staged) => staged.inner.awaited(),
+                _ => None,
+            },
             State::Partitioned => match (&self.kind, &self.communicator) {
                 (Kind::Persistent(specification), Some(communicator)) => specification.partner(communicator),
                 _ => None,
@@ -273,7 +297,7 @@ impl Request {
                     return Some(outcome.map(|outcome| self.status(&outcome)));
                 }
             }
-            Kind::Persistent(_) | Kind::Generalized(_) => {}
+            Kind::Persistent(_) | Kind::Generalized(_) | Kind::Staged(_) => {}
         }
         self.poll_any(process)
     }
@@ -328,6 +352,16 @@ impl Request {
                 Kind::Persistent(specification) => specification.partitioned_result(process),
                 _ => Some(Ok(Status::EMPTY)),
             },
+            State::Staged => match &self.kind {
+                Kind::Staged(staged) => {
+                    let result = staged.poll(process)?;
+                    if staged.goes_on() {
+                        return Some(seen(&mut State::Complete(result)));
+                    }
+                    Some(result)
+                }
+                _ => Some(Ok(Status::EMPTY)),
+            },
             State::Generalized => match &self.kind {
                 Kind::Generalized(generalized) => generalized.is_complete().then_some(Ok(Status::EMPTY)),
                 _ => Some(Ok(Status::EMPTY)),
@@ -357,6 +391,9 @@ impl Request {
         if let Kind::Generalized(generalized) = &self.kind {
             return generalized.cancel();
         }
+        if let Kind::Staged(staged) = &self.kind {
+            return staged.inner.cancel(process);
+        }
         let mut state = self.state();
         match &mut *state {
             State::Transfer(operation) => {
@@ -373,6 +410,7 @@ impl Request {
             | State::Composite(_)
             | State::Flush(_)
             | State::Generalized
+            | State::Staged
             | State::Partitioned => Err(Error::new(
                 MPI_ERR_REQUEST,
                 "this request cannot be cancelled: only sends, receives and generalized requests can; wait for it",

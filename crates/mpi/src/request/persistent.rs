@@ -50,6 +50,11 @@ impl Request {
 
     /// MPI_Start.
     pub fn start(&self, process: &Process) -> Result<()> {
+        if let Kind::Staged(staged) = &self.kind {
+            staged.start(process)?;
+            *self.state() = State::Staged;
+            return Ok(());
+        }
         let (Kind::Persistent(specification), Some(communicator)) = (&self.kind, &self.communicator) else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,
@@ -98,6 +103,9 @@ impl Request {
 
     /// MPI_Pready, MPI_Pready_range and MPI_Pready_list: nothing is sent unless all are partitions of the operation.
     pub fn ready(&self, process: &Process, partitions: impl Iterator<Item = i32> + Clone) -> Result<()> {
+        if let Kind::Staged(staged) = &self.kind {
+            return staged.ready(process, partitions);
+        }
         let (Kind::Persistent(Specification::PartitionedSend(outgoing)), Some(communicator)) =
             (&self.kind, &self.communicator)
         else {
@@ -117,6 +125,9 @@ impl Request {
 
     /// MPI_Parrived.
     pub fn has_arrived(&self, process: &Process, partition: i32) -> Result<bool> {
+        if let Kind::Staged(staged) = &self.kind {
+            return staged.has_arrived(process, partition);
+        }
         let Kind::Persistent(Specification::PartitionedReceive(incoming)) = &self.kind else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,

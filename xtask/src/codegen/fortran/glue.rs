@@ -308,7 +308,11 @@ fn with_descriptors(text: &mut String, binding: &Binding) {
         format!("F({lower})({})", list.join(", "))
     };
     if sections.is_empty() {
-        writeln!(text, "    {};\n}}", call(true)).unwrap();
+        writeln!(text, "    {};", call(true)).unwrap();
+        if lower.ends_with("_end") {
+            text.push_str("    parnass_f_end_split(*fh);\n");
+        }
+        text.push_str("}\n");
         return;
     }
     let dense: Vec<String> = sections.iter().map(|(one, _)| format!("IS_DENSE({})", one.name)).collect();
@@ -338,10 +342,32 @@ fn with_descriptors(text: &mut String, binding: &Binding) {
             binding.name
         ));
     }
-    writeln!(text, "    fint code;\n    if ({})\n        {};", opened.join(" &&\n        "), call(false))
-        .unwrap();
+    let partitioned = binding.arguments.iter().any(|one| one.name == "partitions");
+    let body = match &*sections {
+        [(buffer, _)] if partitioned => format!(
+            "{{\n        parnass_f_partition(&{}_s, *partitions, *count, *datatype);\n        {};\n    }}",
+            buffer.name,
+            call(false)
+        ),
+        _ => format!("\n        {};", call(false)),
+    };
+    let space = if partitioned { " " } else { "" };
+    writeln!(text, "    fint code;\n    if ({}){space}{body}", opened.join(" &&\n        ")).unwrap();
+    let is_request =
+        |one: &&Argument| one.what == What::Handle("MPI_Request") && one.direction != Direction::In;
+    let request = binding.arguments.iter().find(is_request);
     for (argument, _) in &sections {
-        writeln!(text, "    parnass_f_close(&{}_s);", argument.name).unwrap();
+        let name = &argument.name;
+        match request {
+            Some(request) => {
+                writeln!(text, "    code = parnass_f_close_later(&{name}_s, code, {});", request.name)
+            }
+            None if lower.contains("_begin") => {
+                writeln!(text, "    code = parnass_f_close_split(&{name}_s, code, *fh);")
+            }
+            None => writeln!(text, "    parnass_f_close(&{name}_s);"),
+        }
+        .unwrap();
     }
     text.push_str("    DONE(code);\n}\n");
 }

@@ -324,7 +324,7 @@ pub fn mpi_f08(spec: &Spec, table: &Table) -> String {
         }
     }
     text.push_str(
-        "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .false.\n  \
+        "  logical, parameter :: MPI_SUBARRAYS_SUPPORTED = .true.\n  \
          logical, parameter :: MPI_ASYNC_PROTECTS_NONBLOCKING = .true.\n\n  \
          type(MPI_Status) :: MPI_STATUS_IGNORE\n  common /MPI_FORTRAN_STATUS_IGNORE/ MPI_STATUS_IGNORE\n  \
          type(MPI_Status) :: MPI_STATUSES_IGNORE(1)\n  common /MPI_FORTRAN_STATUSES_IGNORE/ MPI_STATUSES_IGNORE\n\n  \

@@ -338,6 +338,8 @@ fn argument(
         Some(format!("{pointed}{}", length.name))
     });
     let direction = match (parameter.direction.as_deref(), is_out) {
+        // The standard calls the buffer of MPI_Precv_init, of windows and the like "in": their addresses are.
+        (Some("in"), true) if kind == "BUFFER" => Direction::InOut,
         (Some("in"), _) | (None, false) => Direction::In,
         (Some("out"), _) => Direction::Out,
         (Some("inout"), _) => Direction::InOut,
