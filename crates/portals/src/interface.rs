@@ -494,10 +494,12 @@ impl Interface {
         deadline: Option<Instant>,
         company: Company,
     ) {
+        self.core.show_waiting(awaited);
         self.core.wait(ticket, awaited, deadline, company, || false);
     }
 
-    /// As [`Interface::wait`] without a deadline, until `watched` too: for something that peers do on a [`Board`].
+    /// As [`Interface::wait`] without a deadline, until `watched` too: for something that peers do on a [`Board`], or a message that is
+    /// not received yet.
     #[inline]
     pub fn wait_watching(
         &self,
@@ -506,6 +508,7 @@ impl Interface {
         company: Company,
         watched: &dyn Fn() -> bool,
     ) {
+        self.core.show_watching(awaited);
         self.core.wait(ticket, awaited, None, company, watched);
     }
 

@@ -100,7 +100,7 @@ impl Core {
         let target = put.target.0;
         let room = self.transport.pipe_bytes(target);
         let waited_for = match self.transport.shown(target) {
-            Waiting::Not => false,
+            Waiting::Not | Waiting::ForElse => false,
             Waiting::For(process) => process == self.me,
             Waiting::ForAny => true,
         };

@@ -12,8 +12,10 @@ use parnass_counters::watch;
 use parnass_transport::{Prospect, Waiting};
 use std::time::{Duration, Instant};
 
-/// Polls between two looks at the NICs of peers that this process waits for.
+/// Polls between two looks at the NICs of peers that this process waits for, and before the first: who is about to wait for
+/// a message is left the time to say so.
 const HELP_EVERY: u32 = 256;
+const HELP_FIRST: u32 = 24;
 /// Polls of a thread that is not the only one of its process to wait, before it gives turns away: more than an answer
 /// takes from a process that runs. So two threads on one processor take turns that are long, and each finds the
 /// thread that it talks with running.
@@ -186,7 +188,7 @@ impl Core {
 
     // ---- waiting
 
-    /// The process is shown as waiting from then on, until [`crate::Interface::leave`].
+    /// The process is shown as waiting before, until [`crate::Interface::leave`].
     /// `watched`: whether something besides the NIC's work has happened that ends the wait; who makes it happen rings.
     #[inline]
     pub fn wait(
@@ -197,7 +199,6 @@ impl Core {
         company: Company,
         watched: impl Fn() -> bool,
     ) {
-        self.show_waiting(awaited);
         self.counters.count(counters::WAITS, 1);
         let began = self.watched_since();
         self.wait_shown(ticket, awaited, deadline, company, watched);
@@ -208,6 +209,16 @@ impl Core {
     #[inline]
     pub fn show_waiting(&self, awaited: Option<ProcessId>) {
         self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+    }
+
+    /// Shows that this process waits for something that is no message to be received: what is sent to it meanwhile may find it
+    /// computing when it is received.
+    #[inline]
+    pub fn show_watching(&self, awaited: Option<ProcessId>) {
+        match awaited {
+            Some(awaited) if self.is_far(awaited.0) => self.show_waiting(Some(awaited)),
+            _ => self.transport.show(Waiting::ForElse),
+        }
     }
 
     /// Whether there is something to move that was begun: a transfer, a pipe, what could not be sent.
@@ -285,7 +296,8 @@ impl Core {
         let spins = if serves { 0 } else { self.transport.spins() };
         if !delayed {
             for turn in 1..=spins {
-                if changed() || (expecting && turn.is_multiple_of(HELP_EVERY) && self.help_all().worked) {
+                let looks = turn == HELP_FIRST || turn.is_multiple_of(HELP_EVERY);
+                if changed() || (expecting && looks && self.help_all().worked) {
                     return;
                 }
                 if company == Company::Others && turn >= ALONE && turn.is_multiple_of(YIELD_EVERY) {

@@ -424,7 +424,7 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         let every = match waiting {
             Waiting::For(rank) if self.is_far(rank) => 1,
             Waiting::For(_) => NEAR_AWAITED,
-            Waiting::ForAny | Waiting::Not => lately(),
+            Waiting::ForAny | Waiting::ForElse | Waiting::Not => lately(),
         };
         self.every.store(every, Ordering::Relaxed);
         self.near.show(waiting);

@@ -21,7 +21,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 6;
+pub const LAYOUT_VERSION: u32 = 7;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -61,12 +61,15 @@ pub fn segments_of(rank: u32, size: u32) -> (u64, u64) {
 
 /// [`Station::waits_for`] of a rank that waits for more than one.
 pub const ANYBODY: u32 = u32::MAX;
+/// The same of a rank that waits for something else than a message that it receives.
+pub const ELSE: u32 = u32::MAX - 1;
 
 /// What [`Station::waits_for`] says.
 pub fn waiting(number: u32) -> Waiting {
     match number {
         0 => Waiting::Not,
         ANYBODY => Waiting::ForAny,
+        ELSE => Waiting::ForElse,
         number => Waiting::For(number - 1),
     }
 }

@@ -1,8 +1,8 @@
 //! The transport over the job's memory.
 
 use crate::layout::{
-    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, Header, NIC_AT, NIC_BYTES, Piece, SLOTS_AT,
-    STRIDE, Station,
+    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, NIC_AT, NIC_BYTES, Piece,
+    SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -558,6 +558,7 @@ impl Transport for SharedMemory {
         self.own().station.waits_for.set(match waiting {
             Waiting::Not => 0,
             Waiting::ForAny => ANYBODY,
+            Waiting::ForElse => ELSE,
             Waiting::For(rank) => rank + 1,
         });
     }

@@ -385,7 +385,7 @@ pub fn sleepers_are_woken(make: &dyn Fn(u32) -> Job) {
 /// Peers see who waits for whom.
 pub fn waiting_is_shown(make: &dyn Fn(u32) -> Job) {
     let job = make(3);
-    for waiting in [Waiting::For(0), Waiting::For(2), Waiting::ForAny, Waiting::Not] {
+    for waiting in [Waiting::For(0), Waiting::For(2), Waiting::ForAny, Waiting::ForElse, Waiting::Not] {
         job[1].show(waiting);
         assert_eq!(job[0].shown(1), if job[0].shares(1) { waiting } else { Waiting::Not });
         assert_eq!(job[0].shown(2), Waiting::Not);

@@ -273,4 +273,6 @@ pub enum Waiting {
     For(u32),
     /// For any of several, or for what is not known.
     ForAny,
+    /// For something on this node that is no receive of a message: a message that comes may stay where it is for long.
+    ForElse,
 }
