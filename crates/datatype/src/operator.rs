@@ -75,6 +75,11 @@ impl Operator {
         ]
     };
 
+    /// The operator with this number, which is its discriminant.
+    pub fn from_number(number: u32) -> Option<Operator> {
+        Operator::ALL.get(number as usize).copied()
+    }
+
     /// For each operator a bit for each element that it is defined on.
     const ACCEPTED: [u32; Operator::ALL.len()] = {
         let mut accepted = [0; Operator::ALL.len()];

@@ -245,6 +245,7 @@ impl Process {
         let context_ids = Arc::new(ContextIds::in_world(nic.me(), nic.size()));
         let described = Arc::new(DescribedBuffers::default());
         nic.set_descriptions(described.clone());
+        nic.set_updater(crate::rma::carry_out);
         let process = Arc::new(Process {
             nic,
             settings,

@@ -5,6 +5,7 @@
 //! [`Outcome`] and delivered after the release.
 
 use crate::board::Boards;
+use crate::errand::Errands;
 use crate::event_list::EventList;
 use crate::far::{FAR, FarPut, Landing};
 use crate::index::Pattern;
@@ -79,6 +80,7 @@ pub struct Core {
     pub boards: Boards,
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
+    pub errands: Errands,
 }
 
 /// Bytes of bulk memory that a kept message takes, about.
@@ -152,6 +154,7 @@ impl Core {
             parks: AtomicBool::new(false),
             boards: Boards::default(),
             descriptions: OnceLock::new(),
+            errands: Errands::default(),
             transport: Ways::new(transport),
             tuning: Live::new(tuning),
         }

@@ -2,6 +2,7 @@
 
 use crate::board::Board;
 use crate::core::Core;
+use crate::errand::{UpdateWords, Updater};
 use crate::helper::Helper;
 use crate::memory::{Descriptions, Memory};
 use crate::segment::Segment;
@@ -596,6 +597,38 @@ impl Interface {
         length: usize,
     ) -> Result<(), MemoryError> {
         self.core.transport.write(peer.0, remote, local, length)
+    }
+
+    /// How updates are carried out that others ask for, see [`Interface::ask_update`].
+    pub fn set_updater(&self, updater: Updater) {
+        self.core.errands.set_updater(updater);
+    }
+
+    /// As [`Interface::write_memory`], by `peer` itself, if that waits and is awake. `false`: it is not, and nothing has been done.
+    /// The memory must be there: nobody asks the kernel.
+    #[inline]
+    pub fn ask_write(&self, peer: ProcessId, remote: UserAddress, local: UserAddress, length: usize) -> bool {
+        self.core.ask_write(peer.0, remote, local, length)
+    }
+
+    /// As [`Interface::read_memory`], as [`Interface::ask_write`].
+    #[inline]
+    pub fn ask_read(&self, peer: ProcessId, remote: UserAddress, local: UserAddress, length: usize) -> bool {
+        self.core.ask_read(peer.0, remote, local, length)
+    }
+
+    /// Has `peer` update its memory at `remote`, as its [`Updater`] does, which gets all that is given here. What it leaves in the
+    /// words. `None`: as for [`Interface::ask_write`].
+    #[inline]
+    pub fn ask_update(
+        &self,
+        peer: ProcessId,
+        code: u32,
+        remote: UserAddress,
+        length: usize,
+        words: UpdateWords,
+    ) -> Option<UpdateWords> {
+        self.core.ask_update(peer.0, code, remote, length, words)
     }
 
     /// Announces that the caller will `wait` for `awaited`, or for anybody, as soon as its next put or append has been made: peers may then

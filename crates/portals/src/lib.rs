@@ -20,6 +20,7 @@
 
 mod board;
 mod core;
+mod errand;
 mod event_list;
 mod failure;
 mod far;
@@ -47,6 +48,7 @@ mod tuning;
 mod ways;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
+pub use errand::{UpdateWords, Updater};
 pub use memory::{Descriptions, Memory};
 
 pub use interface::{

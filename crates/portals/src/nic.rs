@@ -14,6 +14,7 @@ use crate::parked::{PARKED_BYTES, Parked};
 use crate::record::{CLASSES, kind};
 use crate::slab::{ListControl, Slab, SlabControl};
 use parnass_base::atomics::AtomicU32;
+use parnass_base::desk::Desk;
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Window, Word32, Word64, record};
 use parnass_counters::Counters;
@@ -54,6 +55,8 @@ record! {
     #[repr(align(64))]
     pub struct Control {
         pub lock: [Lock; 16],
+        /// What others ask the owner to do to its memory. Needs no lock.
+        pub desk: Desk,
         /// Direct puts of the owner that were matched, since it last looked.
         pub calls: AtomicU32,
         /// Transfers of which the owner may claim something.

@@ -59,6 +59,9 @@ impl Core {
         if self.is_called() {
             happened |= self.answer();
         }
+        if control.desk.is_asked() {
+            happened |= self.carry_out();
+        }
         if self.has_pipes() {
             happened |= self.move_pipes(Driver::Owner, &mut outcome);
         }
@@ -182,6 +185,7 @@ impl Core {
             || control.events.count.get() != 0
             || control.unclaimed.load(Ordering::Relaxed) != 0
             || control.calls.load(Ordering::Relaxed) != 0
+            || control.desk.is_asked()
             || self.pipes_move()
             || self.parked_are_met(self.own())
     }

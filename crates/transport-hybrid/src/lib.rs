@@ -437,6 +437,20 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn sleeps(&self, of: u32) -> bool {
+        match self.place(of) {
+            FAR => true,
+            place => self.near.sleeps(place),
+        }
+    }
+
+    fn lives(&self, of: u32) -> bool {
+        match self.place(of) {
+            FAR => true,
+            place => self.near.lives(place),
+        }
+    }
+
     fn ring_helper(&self, target: u32) {
         if !self.is_far(target) {
             self.near.ring_helper(self.place(target));

@@ -567,6 +567,14 @@ impl Transport for SharedMemory {
         layout::waiting(self.peer(of).station.waits_for.get())
     }
 
+    fn sleeps(&self, of: u32) -> bool {
+        self.peer(of).station.bell.has_sleepers()
+    }
+
+    fn lives(&self, of: u32) -> bool {
+        process_memory::lives(self.peer(of).station.process.load(Ordering::Relaxed))
+    }
+
     fn ring_helper(&self, target: u32) {
         self.peer(target).station.helper_bell.ring();
     }

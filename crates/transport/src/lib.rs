@@ -229,6 +229,18 @@ pub trait Transport: Send + Sync {
     /// Whether a thread of `of` waits in the library, and for whom.
     fn shown(&self, of: u32) -> Waiting;
 
+    /// Whether a thread of `of`, which shares memory with this process, sleeps or is about to.
+    fn sleeps(&self, of: u32) -> bool {
+        let _ = of;
+        true
+    }
+
+    /// Whether the process `of`, which shares memory with this one, still lives. Asks the kernel.
+    fn lives(&self, of: u32) -> bool {
+        let _ = of;
+        true
+    }
+
     /// Wakes the helper thread of `target` if it sleeps.
     fn ring_helper(&self, target: u32);
 

@@ -1,7 +1,7 @@
 //! Accumulates (MPI 5.0, sections 12.3.3 and 12.3.4): updates of a target's memory, under its update lock.
 
 use super::transfer::{Place, Spot, copy, packed, require_room};
-use super::{Reach, Target, Window};
+use super::{Reach, Target, Window, errand};
 use crate::constants::*;
 use crate::datatype::{Buffer, Datatype};
 use crate::op::Op;
@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// What an accumulate does to every element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Combination<'a> {
-    operator: Operator,
-    operand: Operand,
+    pub operator: Operator,
+    pub operand: Operand,
     /// The predefined datatype that the data is made of.
     basic: &'a Arc<Datatype>,
 }
@@ -177,6 +177,15 @@ impl Window {
         }
         let spot = self.spot(target, place)?;
         let update = self.update_of(target, place.rank)?;
+        let result_at = match &result {
+            Some(result) => result.contiguous(),
+            None => Some(UserAddress::NULL),
+        };
+        if let Some(result) = result_at
+            && errand::combine(process, &spot, &combination, input, result)
+        {
+            return Ok(());
+        }
         let old = update_spot(process, &spot, &combination, input, length, result)?;
         drop(update);
         if let (Some(result), Some(old)) = (result, old) {
@@ -249,6 +258,9 @@ impl Window {
         let bytes = length as usize;
         compare.read(&mut expected[..bytes]);
         let update = self.update_of(target, place.rank)?;
+        if errand::swap(process, &spot, origin, compare, result) {
+            return Ok(());
+        }
         match spot.contiguous() {
             Some(address) if spot.direct => address.read(&mut old[..bytes]),
             _ => {

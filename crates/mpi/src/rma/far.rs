@@ -582,7 +582,7 @@ impl Service {
                 process.abort(error.class(), &format!("rank {rank}, in a window: {}", error.message()));
             }
         }
-        let spot = Spot { target: &self.own, address, count, datatype, direct: true };
+        let spot = Spot { target: &self.own, address, count, datatype, direct: true, asked: false };
         let old = Scratch::new(if request.kind == Kind::Put { 0 } else { request.length as usize });
         match request.kind {
             Kind::Put => return spot.write(process, data, request.length),

@@ -16,12 +16,14 @@ mod accumulate;
 mod attached;
 mod create;
 mod epoch;
+mod errand;
 mod far;
 mod lock;
 mod sync;
 mod transfer;
 
 pub use create::{Memory, Setting};
+pub(crate) use errand::carry_out;
 pub use transfer::Place;
 
 use crate::attribute::AttributeStore;

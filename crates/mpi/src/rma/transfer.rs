@@ -38,6 +38,8 @@ pub(super) struct Spot<'a> {
     pub datatype: &'a Arc<Datatype>,
     /// Whether it lies in this process's address space.
     pub direct: bool,
+    /// Whether the target may be asked to carry the operation out: the memory is known to be there.
+    pub asked: bool,
 }
 
 /// Copies between user memory and a window, which a wrong program may let overlap.
@@ -65,7 +67,11 @@ impl Spot<'_> {
             (true, None) => drop(self.datatype.layout().unpack(self.count, self.address, 0, packed, length)),
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
-                    process.nic().write_memory(self.target.process, remote, packed.offset(skip as i64), bytes)
+                    let (target, local) = (self.target.process, packed.offset(skip as i64));
+                    if self.asked && process.nic().ask_write(target, remote, local, bytes) {
+                        return Ok(());
+                    }
+                    process.nic().write_memory(target, remote, local, bytes)
                 });
             }
         }
@@ -80,7 +86,11 @@ impl Spot<'_> {
             (true, None) => drop(self.datatype.layout().pack(self.count, self.address, 0, packed, length)),
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
-                    process.nic().read_memory(self.target.process, remote, packed.offset(skip as i64), bytes)
+                    let (target, local) = (self.target.process, packed.offset(skip as i64));
+                    if self.asked && process.nic().ask_read(target, remote, local, bytes) {
+                        return Ok(());
+                    }
+                    process.nic().read_memory(target, remote, local, bytes)
                 });
             }
         }
@@ -170,7 +180,8 @@ impl Window {
             // This process is the target. What others have attached they, or the kernel, know.
             self.attached.require(address, place)?;
         }
-        Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct })
+        let asked = !direct && self.flavor == Flavor::Created;
+        Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct, asked })
     }
 
     /// How far from the base an operation takes place; an error if that is not inside the window.

@@ -1,0 +1,366 @@
+//! Errands: what one process asks another to do to its own memory, while that waits and looks at its [`Desk`].
+//!
+//! Memory that processes do not share can be reached through the kernel, which takes as long as it takes for two cache lines to go there
+//! and back several times; and there one processor does all the copying. A target that waits anyway does better: short data lies in the
+//! question, longer data goes through a piece of shared memory of who asks, which one side fills while the other drains it.
+//!
+//! A target that computes, sleeps, or lost its processor is not waited for. Who asks takes the question back, and goes another way.
+
+use crate::core::Core;
+use parnass_base::UserAddress;
+use parnass_base::atomics::{AtomicU32, Ordering};
+use parnass_base::desk::{Desk, Seat, Words};
+use parnass_counters::WINDOW_ERRANDS;
+use parnass_transport::{Bulk, Gauge, Waiting};
+use std::sync::OnceLock;
+
+/// The words of an update that the layer above gives meaning to.
+pub type UpdateWords = [u64; INLINE_WORDS];
+/// Carries out an update at this process: code, address, length, and the words, in which it leaves its answer.
+pub type Updater = fn(u32, UserAddress, usize, &mut UpdateWords);
+
+const INLINE_WORDS: usize = 4;
+/// The longest data that lies in the question itself, in bytes.
+const INLINE: usize = INLINE_WORDS * 8;
+
+/// Bytes of the piece that longer data goes through, and bytes after which the other side is told.
+const ROOM: usize = 256 << 10;
+const UNIT: usize = 16 << 10;
+/// The longest errand, in bytes: its target does nothing else meanwhile.
+const LONGEST: usize = 4 << 20;
+
+/// Looks at a question that nobody takes up. A target that waits looks at its desk several times meanwhile.
+const LOOKS: u32 = 300;
+/// Short accesses that go another way after an errand that was taken back. A longer one counts as several.
+const SHY: u32 = 32;
+/// A target that sleeps while it waits is woken for every so many accesses: then it serves those that follow.
+const WAKE_EVERY: u32 = 16;
+/// Bytes that take another way about as long as a short access.
+const SHORT: usize = 4 << 10;
+/// Looks at the other side of an errand before the processor is given away, and before the kernel is asked whether it lives.
+const YIELD_EVERY: u32 = 2_000;
+const ASK_EVERY: u32 = 1_000_000;
+
+const WRITE: u64 = 1;
+const READ: u64 = 2;
+const UPDATE: u64 = 3;
+const KIND_BITS: u32 = 8;
+
+/// What a process knows about errands.
+#[derive(Debug, Default)]
+pub struct Errands {
+    /// How many are not tried any more.
+    shy: AtomicU32,
+    /// Accesses to targets that slept.
+    met_asleep: AtomicU32,
+    updater: OnceLock<Updater>,
+}
+
+impl Errands {
+    pub fn set_updater(&self, updater: Updater) {
+        let _ = self.updater.set(updater);
+    }
+}
+
+/// Whether to go on waiting for the other side.
+struct Patience<'a> {
+    core: &'a Core,
+    other: u32,
+    looks: u32,
+}
+
+impl Patience<'_> {
+    /// One more look in vain. `false`: the other side is dead.
+    #[inline]
+    fn look(&mut self) -> bool {
+        self.looks += 1;
+        if self.looks.is_multiple_of(YIELD_EVERY) {
+            std::thread::yield_now();
+            return !self.looks.is_multiple_of(ASK_EVERY) || self.core.transport.lives(self.other);
+        }
+        std::hint::spin_loop();
+        true
+    }
+}
+
+impl Core {
+    fn patience(&self, other: u32) -> Patience<'_> {
+        Patience { core: self, other, looks: 0 }
+    }
+
+    fn desk_of(&self, process: u32) -> &Desk {
+        &self.nic_of(process).control.desk
+    }
+
+    /// A seat at the desk of a process that will look there now.
+    #[inline]
+    fn seat_at(&self, process: u32, length: usize) -> Option<Seat<'_>> {
+        if self.transport.shown(process) == Waiting::Not
+            || self.transport.spins() == 0
+            || self.is_far(process)
+        {
+            return None;
+        }
+        let weight = || 1 + (length / SHORT) as u32;
+        if self.transport.sleeps(process) {
+            self.meet_asleep(process, weight());
+            return None;
+        }
+        let shy = self.errands.shy.load(Ordering::Relaxed);
+        if shy != 0 {
+            self.errands.shy.store(shy.saturating_sub(weight()), Ordering::Relaxed);
+            return None;
+        }
+        self.desk_of(process).sit(self.transport.holder())
+    }
+
+    #[cold]
+    fn meet_asleep(&self, process: u32, weight: u32) {
+        let met = self.errands.met_asleep.load(Ordering::Relaxed).saturating_add(weight);
+        self.errands.met_asleep.store(met % WAKE_EVERY, Ordering::Relaxed);
+        if met >= WAKE_EVERY {
+            self.transport.ring(process);
+        }
+    }
+
+    /// Asks, and does its own part by `step` until the answer is there. `step` says whether it has got anywhere.
+    #[inline]
+    fn ask(
+        &self,
+        seat: &Seat<'_>,
+        target: u32,
+        words: Words,
+        mut step: impl FnMut() -> bool,
+    ) -> Option<Words> {
+        seat.ask(self.me, words);
+        let mut patience = self.patience(target);
+        let mut taken = false;
+        loop {
+            if let Some(answer) = seat.answer() {
+                return Some(answer);
+            }
+            if step() {
+                continue;
+            }
+            if !patience.look() {
+                return None;
+            }
+            if patience.looks > LOOKS && !taken {
+                if seat.withdraw() {
+                    self.errands.shy.store(SHY, Ordering::Relaxed);
+                    return None;
+                }
+                taken = true;
+            }
+        }
+    }
+
+    #[inline]
+    pub fn ask_update(
+        &self,
+        target: u32,
+        code: u32,
+        remote: UserAddress,
+        length: usize,
+        words: UpdateWords,
+    ) -> Option<UpdateWords> {
+        let seat = self.seat_at(target, length)?;
+        let question = question(UPDATE | u64::from(code) << KIND_BITS, remote, length, words);
+        Some(inline_of(self.ask(&seat, target, question, || false)?))
+    }
+
+    /// Whether `length` bytes from `local` on now stand at `remote` in the memory of the target.
+    #[inline]
+    pub fn ask_write(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
+        if length > INLINE {
+            return self.ask_parts(target, length, |seat, skip, part| {
+                let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
+                self.ask_long(seat, target, WRITE, remote, local, part)
+            });
+        }
+        let Some(seat) = self.seat_at(target, length) else { return false };
+        let mut bytes = [0; INLINE];
+        local.read(&mut bytes[..length]);
+        let words =
+            std::array::from_fn(|index| u64::from_le_bytes(bytes[8 * index..][..8].try_into().unwrap()));
+        self.ask(&seat, target, question(WRITE, remote, length, words), || false).is_some()
+    }
+
+    /// Whether the `length` bytes at `remote` in the memory of the target now stand at `local`.
+    #[inline]
+    pub fn ask_read(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
+        if length > INLINE {
+            return self.ask_parts(target, length, |seat, skip, part| {
+                let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
+                self.ask_long(seat, target, READ, remote, local, part)
+            });
+        }
+        let Some(seat) = self.seat_at(target, length) else { return false };
+        let Some(answer) =
+            self.ask(&seat, target, question(READ, remote, length, [0; INLINE_WORDS]), || false)
+        else {
+            return false;
+        };
+        parnass_base::lane::write_words(&inline_of(answer), local, length);
+        true
+    }
+
+    /// One errand after the other. What was done before one fails is done again by whoever goes another way then.
+    fn ask_parts(&self, target: u32, length: usize, part: impl Fn(&Seat<'_>, usize, usize) -> bool) -> bool {
+        let mut skip = 0;
+        while skip < length {
+            let Some(seat) = self.seat_at(target, length) else { return false };
+            let bytes = LONGEST.min(length - skip);
+            if !part(&seat, skip, bytes) {
+                return false;
+            }
+            skip += bytes;
+        }
+        true
+    }
+
+    fn ask_long(
+        &self,
+        seat: &Seat<'_>,
+        target: u32,
+        kind: u64,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> bool {
+        let Some(piece) = self.transport.claim(length.min(ROOM)) else { return false };
+        let Some(gauge) = self.transport.gauge(piece) else {
+            self.transport.discard(piece);
+            return false;
+        };
+        gauge.filled.store(0, Ordering::Relaxed);
+        gauge.drained.store(0, Ordering::Relaxed);
+        let mut stream = Stream { core: self, piece, gauge, user: local, length, done: 0 };
+        let question = question(kind, remote, length, [piece.0, 0, 0, 0]);
+        let answered = if kind == WRITE {
+            // The first part is there when the target looks; with more it would look in vain too long.
+            stream.fill();
+            self.ask(seat, target, question, || stream.fill()).is_some()
+        } else {
+            let answered = self.ask(seat, target, question, || stream.drain()).is_some();
+            while answered && stream.drain() {}
+            answered
+        };
+        self.transport.discard(piece);
+        answered
+    }
+
+    // ---- at the target
+
+    /// Carries out what is asked at the desk of this process. Whether there was anything.
+    #[cold]
+    pub fn carry_out(&self) -> bool {
+        let desk = self.desk_of(self.me);
+        let Some((asker, words)) = desk.take() else { return false };
+        let [what, address, length, ..] = words;
+        let address = UserAddress::restore(address as usize);
+        let length = length as usize;
+        let mut inline = inline_of(words);
+        match what & ((1 << KIND_BITS) - 1) {
+            WRITE | READ if length > INLINE => {
+                self.carry_out_long(asker, what == WRITE, address, length, Bulk(inline[0]))
+            }
+            WRITE => parnass_base::lane::write_words(&inline, address, length),
+            READ => {
+                let mut bytes = [0; INLINE];
+                address.read(&mut bytes[..length]);
+                inline = std::array::from_fn(|index| {
+                    u64::from_le_bytes(bytes[8 * index..][..8].try_into().unwrap())
+                });
+            }
+            _ => {
+                if let Some(updater) = self.errands.updater.get() {
+                    updater((what >> KIND_BITS) as u32, address, length, &mut inline);
+                }
+            }
+        }
+        desk.answer(question(what, address, length, inline));
+        self.counters.count_any(WINDOW_ERRANDS, 1);
+        true
+    }
+
+    fn carry_out_long(&self, asker: u32, write: bool, address: UserAddress, length: usize, piece: Bulk) {
+        let Some(gauge) = self.transport.gauge(piece) else { return };
+        let mut stream = Stream { core: self, piece, gauge, user: address, length, done: 0 };
+        let mut patience = self.patience(asker);
+        while stream.done < length {
+            let moved = if write { stream.drain() } else { stream.fill() };
+            if !moved && !patience.look() {
+                return;
+            }
+        }
+    }
+}
+
+#[inline]
+fn question(what: u64, address: UserAddress, length: usize, inline: [u64; INLINE_WORDS]) -> Words {
+    let [first, second, third, fourth] = inline;
+    [what, address.value() as u64, length as u64, first, second, third, fourth]
+}
+
+#[inline]
+fn inline_of(words: Words) -> [u64; INLINE_WORDS] {
+    let [_, _, _, inline @ ..] = words;
+    inline
+}
+
+/// One side's part of a long errand.
+struct Stream<'a> {
+    core: &'a Core,
+    piece: Bulk,
+    gauge: Gauge<'a>,
+    /// Memory of this process.
+    user: UserAddress,
+    length: usize,
+    done: usize,
+}
+
+impl Stream<'_> {
+    fn room(&self) -> usize {
+        self.length.min(ROOM)
+    }
+
+    /// Bytes of the next step, if `most` can be moved now.
+    fn step(&self, most: usize) -> usize {
+        let room = self.room();
+        UNIT.min(most).min(room - self.done % room).min(self.length - self.done)
+    }
+
+    /// Fills the next unit of the piece from user memory, if there is room. Whether there was.
+    fn fill(&mut self) -> bool {
+        // Acquire pairs with the release in `drain`: what was there has been read.
+        let drained = self.gauge.drained.load(Ordering::Acquire) as usize;
+        let bytes = self.step((drained + self.room()).saturating_sub(self.done));
+        if bytes == 0 {
+            return false;
+        }
+        let (at, from) = (self.done % self.room(), self.user.offset(self.done as i64));
+        self.core.transport.fill(self.piece, at, from, bytes);
+        self.done += bytes;
+        // Release pairs with the acquire in `drain`.
+        self.gauge.filled.store(self.done as u64, Ordering::Release);
+        true
+    }
+
+    /// Drains the next unit of the piece to user memory, if there is anything in it. Whether there was.
+    fn drain(&mut self) -> bool {
+        // Acquire pairs with the release in `fill`.
+        let filled = self.gauge.filled.load(Ordering::Acquire) as usize;
+        let bytes = self.step(filled.saturating_sub(self.done));
+        if bytes == 0 {
+            return false;
+        }
+        let (at, to) = (self.done % self.room(), self.user.offset(self.done as i64));
+        let moved = self.core.transport.drain(self.piece, at, self.core.me, to, bytes);
+        debug_assert!(moved.is_ok(), "into memory of this process");
+        self.done += bytes;
+        // Release pairs with the acquire in `fill`.
+        self.gauge.drained.store(self.done as u64, Ordering::Release);
+        true
+    }
+}

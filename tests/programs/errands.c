@@ -1,0 +1,195 @@
+/* Accesses to created windows, which the target carries out itself while it waits, and the kernel while it does not: the same results, and
+ * each update once, whichever way it went. */
+#define _GNU_SOURCE
+#include "tool.h"
+#include <sched.h>
+
+static int rank, size;
+
+enum { MOST = (4 << 20) + 12345 };
+
+static unsigned char expected_byte(int turn, int at)
+{
+    return (unsigned char)(turn * 7 + at * 13 + at / 251);
+}
+
+/* Puts and gets of all sorts of lengths, at odd places; rank 1 waits in a barrier. */
+static void lengths(void)
+{
+    static const int some[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 100, 1000, 4096, 5000,
+                               16384, 16385, 40000, 262144, 300001, 1 << 20, MOST - 3};
+    enum { LENGTHS = sizeof some / sizeof *some };
+    unsigned char *memory = calloc(1, MOST), *data = malloc(MOST), *back = malloc(MOST);
+    MPI_Win win;
+    MPI_Win_create(memory, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank == 0) {
+        MPI_Win_lock_all(0, win);
+        for (int turn = 0; turn < 3 * LENGTHS; turn++) {
+            int length = some[turn % LENGTHS], place = turn % 3;
+            for (int at = 0; at < length; at++)
+                data[at] = expected_byte(turn, at);
+            memset(back, 0, (size_t)length + 1 < MOST ? (size_t)length + 1 : MOST);
+            MPI_Put(data, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
+            MPI_Win_flush(1, win);
+            MPI_Get(back, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
+            MPI_Win_flush(1, win);
+            CHECK(memcmp(back, data, (size_t)length) == 0, "%d bytes came back otherwise", length);
+            CHECK(back[length] == 0, "more than %d bytes came", length);
+        }
+        MPI_Win_unlock_all(win);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        int turn = 3 * LENGTHS - 1, length = some[turn % LENGTHS], place = turn % 3;
+        for (int at = 0; at < length; at++)
+            CHECK_EQUAL(memory[place + at], expected_byte(turn, at));
+    }
+    MPI_Win_free(&win);
+    free(memory);
+    free(data);
+    free(back);
+}
+
+#define UPDATES(TYPE, DATATYPE, OP, START, INPUT, EXPECTED)                                                                                   \
+    do {                                                                                                                                      \
+        TYPE *memory = malloc(2 * sizeof(TYPE)), input = (INPUT), result = 0;                                                                 \
+        MPI_Win win;                                                                                                                          \
+        memory[0] = memory[1] = (START);                                                                                                      \
+        MPI_Win_create(memory, 2 * sizeof(TYPE), sizeof(TYPE), MPI_INFO_NULL, MPI_COMM_WORLD, &win);                                          \
+        if (rank == 0) {                                                                                                                      \
+            TYPE value = (START), two[2] = {(INPUT), (INPUT)};                                                                                \
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);                                                                                         \
+            for (int round = 0; round < 5; round++) {                                                                                         \
+                MPI_Fetch_and_op(&input, &result, DATATYPE, 1, 1, OP, win);                                                                   \
+                MPI_Win_flush(1, win);                                                                                                        \
+                CHECK(result == value, #DATATYPE " " #OP ", round %d", round);                                                                \
+                value = (EXPECTED);                                                                                                           \
+                MPI_Accumulate(&input, 1, DATATYPE, 1, 1, 1, DATATYPE, OP, win);                                                              \
+                value = (EXPECTED);                                                                                                           \
+            }                                                                                                                                 \
+            MPI_Accumulate(two, 2, DATATYPE, 1, 0, 2, DATATYPE, MPI_REPLACE, win);                                                            \
+            MPI_Fetch_and_op(NULL, &result, DATATYPE, 1, 1, MPI_NO_OP, win);                                                                  \
+            MPI_Win_unlock(1, win);                                                                                                           \
+            CHECK(result == input, #DATATYPE " replaced");                                                                                    \
+        }                                                                                                                                     \
+        MPI_Barrier(MPI_COMM_WORLD);                                                                                                          \
+        MPI_Win_free(&win);                                                                                                                   \
+        free(memory);                                                                                                                         \
+    } while (0)
+
+static void updates(void)
+{
+    UPDATES(int8_t, MPI_INT8_T, MPI_SUM, 3, 5, (int8_t)(value + input));
+    UPDATES(uint16_t, MPI_UINT16_T, MPI_BXOR, 0x1234, 0x00ff, (uint16_t)(value ^ input));
+    UPDATES(int32_t, MPI_INT32_T, MPI_MAX, -7, 12, value > input ? value : input);
+    UPDATES(int64_t, MPI_INT64_T, MPI_SUM, 1ll << 40, -3, value + input);
+    UPDATES(float, MPI_FLOAT, MPI_SUM, 1.5f, 0.25f, value + input);
+    UPDATES(double, MPI_DOUBLE, MPI_PROD, 1.0, 2.0, value * input);
+    UPDATES(double, MPI_DOUBLE, MPI_MIN, 8.0, -2.0, value < input ? value : input);
+    UPDATES(long double, MPI_LONG_DOUBLE, MPI_SUM, 0.5L, 0.125L, value + input);
+}
+
+static void swaps(void)
+{
+    int64_t *memory = malloc(8);
+    MPI_Win win;
+    *memory = 10;
+    MPI_Win_create(memory, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank == 0) {
+        int64_t next = 11, compare = 10, seen = 0;
+        int16_t small = 7, expected = 12, old = 0;
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        MPI_Compare_and_swap(&next, &compare, &seen, MPI_INT64_T, 1, 0, win);
+        MPI_Win_flush(1, win);
+        CHECK_EQUAL(seen, 10);
+        next = 12;
+        MPI_Compare_and_swap(&next, &compare, &seen, MPI_INT64_T, 1, 0, win);
+        MPI_Win_flush(1, win);
+        CHECK_EQUAL(seen, 11);
+        compare = 11;
+        MPI_Compare_and_swap(&next, &compare, &seen, MPI_INT64_T, 1, 0, win);
+        MPI_Win_flush(1, win);
+        CHECK_EQUAL(seen, 11);
+        MPI_Compare_and_swap(&small, &expected, &old, MPI_INT16_T, 1, 0, win);
+        MPI_Win_unlock(1, win);
+        CHECK_EQUAL(old, 12);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        CHECK_EQUAL(*memory, 7);
+    MPI_Win_free(&win);
+    free(memory);
+}
+
+/* All raise the same number; the target raises it too, computes now and then, and waits now and then. Each addition counts once. */
+static void many_at_once(void)
+{
+    enum { ROUNDS = 2000 };
+    int64_t *memory = calloc(1, 8), one = 1, seen;
+    MPI_Win win;
+    MPI_Win_create(memory, 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, 1, 0, MPI_SUM, win);
+        if (rank == 1 && round % 100 == 0)
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 0 && round % 100 == 50)
+            MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        CHECK_EQUAL(*memory, (int64_t)ROUNDS * size);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    free(memory);
+}
+
+/* Until the target has carried something out itself. */
+static void goes_there(void)
+{
+    int provided, *memory = calloc(1, sizeof *memory), one = 1, over = 0;
+    MPI_T_pvar_session session;
+    MPI_Win win;
+    SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    SUCCEEDS(MPI_T_pvar_session_create(&session));
+    MPI_T_pvar_handle handle = pvar(session, "window_errands", NULL);
+    SUCCEEDS(MPI_T_pvar_start(session, handle));
+    MPI_Win_create(memory, sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    while (!over) {
+        if (rank == 0) {
+            MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+            for (int round = 0; round < 1000; round++) {
+                MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+                MPI_Win_flush(1, win);
+            }
+            MPI_Win_unlock(1, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        over = rank == 1 && pvar_value(session, handle) > 0;
+        MPI_Bcast(&over, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    }
+    MPI_Win_free(&win);
+    SUCCEEDS(MPI_T_pvar_session_free(&session));
+    SUCCEEDS(MPI_T_finalize());
+    free(memory);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    lengths();
+    updates();
+    swaps();
+    many_at_once();
+    /* Ranks that share processors do not wait for each other. */
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) >= size)
+        goes_there();
+    MPI_Finalize();
+    if (rank == 0)
+        puts("errands: ok");
+    return 0;
+}
