@@ -115,6 +115,20 @@ impl Arrived<'_> {
     }
 }
 
+/// The `length` bytes at `source` in words, for [`write_words`]; the rest is 0.
+#[inline(always)]
+pub fn read_words<const COUNT: usize>(source: UserAddress, length: usize) -> [u64; COUNT] {
+    let mut words = [0; COUNT];
+    let whole = length / 8;
+    for (index, word) in words.iter_mut().enumerate().take(whole) {
+        *word = source.offset(index as i64 * 8).read_word();
+    }
+    if !length.is_multiple_of(8) {
+        words[whole] = source.offset(whole as i64 * 8).read_part(length % 8);
+    }
+    words
+}
+
 /// Writes the first `length` bytes of `words`.
 #[inline(always)]
 pub fn write_words(words: &[u64], target: UserAddress, length: usize) {

@@ -10,6 +10,7 @@ use crate::core::Core;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::desk::{Desk, Seat, Words};
+use parnass_base::lane::{read_words, write_words};
 use parnass_counters::WINDOW_ERRANDS;
 use parnass_transport::{Bulk, Gauge, Waiting};
 use std::sync::OnceLock;
@@ -173,50 +174,40 @@ impl Core {
     #[inline]
     pub fn ask_write(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
         if length > INLINE {
-            return self.ask_parts(target, length, |seat, skip, part| {
-                let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
-                self.ask_long(seat, target, WRITE, remote, local, part)
-            });
+            return self.ask_parts(target, WRITE, remote, local, length);
         }
         let Some(seat) = self.seat_at(target, length) else { return false };
-        let mut bytes = [0; INLINE];
-        local.read(&mut bytes[..length]);
-        let words =
-            std::array::from_fn(|index| u64::from_le_bytes(bytes[8 * index..][..8].try_into().unwrap()));
-        self.ask(&seat, target, question(WRITE, remote, length, words), || false).is_some()
+        let question = question(WRITE, remote, length, read_words(local, length));
+        self.ask(&seat, target, question, || false).is_some()
     }
 
     /// Whether the `length` bytes at `remote` in the memory of the target now stand at `local`.
     #[inline]
     pub fn ask_read(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
         if length > INLINE {
-            return self.ask_parts(target, length, |seat, skip, part| {
-                let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
-                self.ask_long(seat, target, READ, remote, local, part)
-            });
+            return self.ask_parts(target, READ, remote, local, length);
         }
         let Some(seat) = self.seat_at(target, length) else { return false };
-        let Some(answer) =
-            self.ask(&seat, target, question(READ, remote, length, [0; INLINE_WORDS]), || false)
-        else {
-            return false;
-        };
-        parnass_base::lane::write_words(&inline_of(answer), local, length);
+        let question = question(READ, remote, length, [0; INLINE_WORDS]);
+        let Some(answer) = self.ask(&seat, target, question, || false) else { return false };
+        write_words(&inline_of(answer), local, length);
         true
     }
 
     /// One errand after the other. What was done before one fails is done again by whoever goes another way then.
-    fn ask_parts(&self, target: u32, length: usize, part: impl Fn(&Seat<'_>, usize, usize) -> bool) -> bool {
-        let mut skip = 0;
-        while skip < length {
+    fn ask_parts(
+        &self,
+        target: u32,
+        kind: u64,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> bool {
+        (0..length).step_by(LONGEST).all(|skip| {
+            let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
             let Some(seat) = self.seat_at(target, length) else { return false };
-            let bytes = LONGEST.min(length - skip);
-            if !part(&seat, skip, bytes) {
-                return false;
-            }
-            skip += bytes;
-        }
-        true
+            self.ask_long(&seat, target, kind, remote, local, LONGEST.min(length - skip))
+        })
     }
 
     fn ask_long(
@@ -228,13 +219,7 @@ impl Core {
         local: UserAddress,
         length: usize,
     ) -> bool {
-        let Some(piece) = self.transport.claim(length.min(ROOM)) else { return false };
-        let Some(gauge) = self.transport.gauge(piece) else {
-            self.transport.discard(piece);
-            return false;
-        };
-        gauge.filled.store(0, Ordering::Relaxed);
-        gauge.drained.store(0, Ordering::Relaxed);
+        let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
         let mut stream = Stream { core: self, piece, gauge, user: local, length, done: 0 };
         let question = question(kind, remote, length, [piece.0, 0, 0, 0]);
         let answered = if kind == WRITE {
@@ -265,14 +250,8 @@ impl Core {
             WRITE | READ if length > INLINE => {
                 self.carry_out_long(asker, what == WRITE, address, length, Bulk(inline[0]))
             }
-            WRITE => parnass_base::lane::write_words(&inline, address, length),
-            READ => {
-                let mut bytes = [0; INLINE];
-                address.read(&mut bytes[..length]);
-                inline = std::array::from_fn(|index| {
-                    u64::from_le_bytes(bytes[8 * index..][..8].try_into().unwrap())
-                });
-            }
+            WRITE => write_words(&inline, address, length),
+            READ => inline = read_words(address, length),
             _ => {
                 if let Some(updater) = self.errands.updater.get() {
                     updater((what >> KIND_BITS) as u32, address, length, &mut inline);

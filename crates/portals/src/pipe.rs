@@ -95,6 +95,18 @@ impl Core {
             && self.waits(target)
     }
 
+    /// A piece of this process, of so many bytes, that one side is to fill while the other drains it.
+    pub fn claim_pipe(&self, bytes: usize) -> Option<(Bulk, Gauge<'_>)> {
+        let pipe = self.transport.claim(bytes)?;
+        let Some(gauge) = self.transport.gauge(pipe) else {
+            self.transport.discard(pipe);
+            return None;
+        };
+        gauge.filled.store(0, Ordering::Relaxed);
+        gauge.drained.store(0, Ordering::Relaxed);
+        Some((pipe, gauge))
+    }
+
     /// Sends a put through a pipe, if both sides will wait. `None`: not so.
     pub fn send_piped(&self, put: &Put) -> Option<PutOutcome> {
         let target = put.target.0;
@@ -109,10 +121,7 @@ impl Core {
         if room == 0 || !waited_for || !stays || target == self.me || self.transport.spins() == 0 {
             return None;
         }
-        let pipe = self.transport.claim(put.length.min(room))?;
-        let gauge = self.transport.gauge(pipe)?;
-        gauge.filled.store(0, Ordering::Relaxed);
-        gauge.drained.store(0, Ordering::Relaxed);
+        let (pipe, _) = self.claim_pipe(put.length.min(room))?;
         let ack = put.ack == Ack::Matched;
         let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user];
         self.expect(target, u32::from(ack));
@@ -147,10 +156,7 @@ impl Core {
         }
         let (source, length) = (work.remote, work.length);
         let room = self.transport.pipe_bytes(target);
-        let Some(pipe) = self.transport.claim(room.min(length as usize)) else { return false };
-        let Some(gauge) = self.transport.gauge(pipe) else { return false };
-        gauge.filled.store(0, Ordering::Relaxed);
-        gauge.drained.store(0, Ordering::Relaxed);
+        let Some((pipe, _)) = self.claim_pipe(room.min(length as usize)) else { return false };
         if !note(pipe) {
             // Somebody else of this process was faster.
             self.transport.discard(pipe);

@@ -177,11 +177,7 @@ impl Window {
         }
         let spot = self.spot(target, place)?;
         let update = self.update_of(target, place.rank)?;
-        let result_at = match &result {
-            Some(result) => result.contiguous(),
-            None => Some(UserAddress::NULL),
-        };
-        if let Some(result) = result_at
+        if let Some(result) = result.map_or(Some(UserAddress::NULL), |result| result.contiguous())
             && errand::combine(process, &spot, &combination, input, result)
         {
             return Ok(());

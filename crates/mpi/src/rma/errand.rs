@@ -4,6 +4,7 @@
 use super::accumulate::Combination;
 use super::transfer::Spot;
 use crate::process::Process;
+use parnass_base::lane::{read_words, write_words};
 use parnass_base::{Scratch, UserAddress};
 use parnass_datatype::{Element, Operand, Operator, combine_word, reduce};
 use parnass_portals::UpdateWords;
@@ -15,20 +16,11 @@ const WORD: usize = size_of::<u64>();
 const SWAP: u32 = u32::MAX;
 const ELEMENT_SHIFT: u32 = 8;
 
-/// The first `length` bytes at an address, in words.
+/// Where a short update takes place and its length, if the target can be asked for it.
 #[inline]
-fn words_at(address: UserAddress, length: usize) -> [u64; 2] {
-    if length == WORD {
-        return [address.read_word(), 0];
-    }
-    let mut bytes = [0; MOST];
-    address.read(&mut bytes[..length]);
-    let (low, high) = bytes.split_at(WORD);
-    [low, high].map(|half| u64::from_le_bytes(half.try_into().expect("half of two words")))
-}
-
-fn put_words(words: &[u64], address: UserAddress, length: usize) {
-    parnass_base::lane::write_words(words, address, length);
+fn short(spot: &Spot<'_>) -> Option<(UserAddress, usize)> {
+    let length = spot.datatype.plain_length(spot.count).filter(|length| spot.asked && *length <= MOST)?;
+    Some((spot.contiguous()?, length))
 }
 
 /// Has the target combine what is at `input`; what was there before comes to `result`, unless that is null. `false`: that cannot be asked for.
@@ -41,15 +33,10 @@ pub(super) fn combine(
     result: UserAddress,
 ) -> bool {
     let Operand::One(element) = combination.operand else { return false };
-    let (Some(there), Some(length)) = (spot.contiguous(), spot.datatype.plain_length(spot.count)) else {
-        return false;
-    };
-    if !spot.asked || length > MOST {
-        return false;
-    }
+    let Some((there, length)) = short(spot) else { return false };
     let [low, high] = match input {
         UserAddress::NULL => [0; 2],
-        input => words_at(input, length),
+        input => read_words(input, length),
     };
     let code = combination.operator as u32 | (element as u32) << ELEMENT_SHIFT;
     let nic = process.nic();
@@ -57,7 +44,7 @@ pub(super) fn combine(
         return false;
     };
     if result != UserAddress::NULL {
-        put_words(&words, result, length);
+        write_words(&words, result, length);
     }
     true
 }
@@ -71,29 +58,24 @@ pub(super) fn swap(
     compare: UserAddress,
     result: UserAddress,
 ) -> bool {
-    let (Some(there), Some(length)) = (spot.contiguous(), spot.datatype.plain_length(spot.count)) else {
-        return false;
-    };
-    if !spot.asked || length > MOST {
-        return false;
-    }
-    let ([first, second], [third, fourth]) = (words_at(origin, length), words_at(compare, length));
+    let Some((there, length)) = short(spot) else { return false };
+    let ([first, second], [third, fourth]) = (read_words(origin, length), read_words(compare, length));
     let question = [first, second, third, fourth];
     let Some(words) = process.nic().ask_update(spot.target.process, SWAP, there, length, question) else {
         return false;
     };
-    put_words(&words, result, length);
+    write_words(&words, result, length);
     true
 }
 
 /// At the target. What was there comes into the words.
 pub(crate) fn carry_out(code: u32, address: UserAddress, length: usize, words: &mut UpdateWords) {
     let [first, second, third, fourth] = *words;
-    let old = words_at(address, length);
+    let old: [u64; 2] = read_words(address, length);
     *words = [old[0], old[1], 0, 0];
     if code == SWAP {
         if old == [third, fourth] {
-            put_words(&[first, second], address, length);
+            write_words(&[first, second], address, length);
         }
         return;
     }
@@ -103,7 +85,7 @@ pub(crate) fn carry_out(code: u32, address: UserAddress, length: usize, words: &
     let operand = Operand::One(*element);
     match operator {
         Operator::Nothing => {}
-        Operator::Replace => put_words(&[first, second], address, length),
+        Operator::Replace => write_words(&[first, second], address, length),
         _ => {
             if length == WORD
                 && let Some(word) = combine_word(operator, operand, first, old[0])
@@ -111,7 +93,7 @@ pub(crate) fn carry_out(code: u32, address: UserAddress, length: usize, words: &
                 return address.write_word(word);
             }
             let input = Scratch::new(MOST);
-            put_words(&[first, second], input.address(), length);
+            write_words(&[first, second], input.address(), length);
             let accepted = reduce(
                 operator,
                 operand,
