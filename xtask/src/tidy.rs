@@ -27,7 +27,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("parnass-counters", &["parnass-base"]),
     ("parnass-datatype", &["parnass-base"]),
     ("parnass-collectives", &[]),
-    ("parnass-io", &["parnass-datatype"]),
+    ("parnass-io", &["parnass-base", "parnass-datatype"]),
     ("parnass-transport", &["parnass-base"]),
     ("parnass-transport-shm", &["parnass-base", "parnass-counters", "parnass-transport", "parnass-portals"]),
     ("parnass-transport-stream", &["parnass-base", "parnass-counters", "parnass-transport"]),

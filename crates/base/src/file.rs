@@ -75,6 +75,79 @@ pub fn allocate(file: &File, size: u64) -> io::Result<()> {
     }
 }
 
+/// File systems of one machine, by their numbers in statfs(2): what is stored into mapped memory of such a file is in the file, byte by
+/// byte, for all who read it. A network file system may send whole pages, with what lay between those bytes before.
+const LOCAL_FILE_SYSTEMS: [u64; 6] = [
+    0xEF53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // Btrfs
+    0xF2F5_2010, // F2FS
+    0x0102_1994, // tmpfs
+    0x794C_7630, // overlayfs
+];
+
+/// Whether [`MappedRange`] may be used: a regular file, on a file system of this machine.
+pub fn is_local(file: &File) -> bool {
+    // SAFETY: a structure of integers.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills a structure that lives during the call.
+    let known = unsafe { libc::fstatfs(file.as_raw_fd(), &mut about) } == 0
+        && LOCAL_FILE_SYSTEMS.contains(&(about.f_type as u64 & 0xFFFF_FFFF));
+    known && file.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+/// A range of a file as memory: what is stored there is in the file, and no byte beside it is touched, whoever else writes there.
+#[derive(Debug)]
+pub struct MappedRange {
+    start: *mut libc::c_void,
+    length: usize,
+    /// Of its first byte, in the file.
+    offset: u64,
+}
+
+impl MappedRange {
+    /// Maps the bytes `first .. end`, which must lie before the end of the file, to be written. All pages are brought into memory and
+    /// given storage here, so that a full device is an error of this call and not a signal at the first store. They are then
+    /// written at once: a file that is made shorter meanwhile ends the process with SIGBUS, as with any mapped file.
+    ///
+    /// # Errors
+    /// As mmap(2) and madvise(2): the file is not open for both directions, the device is full, or the kernel is older than 5.14.
+    pub fn for_writing(file: &File, first: u64, end: u64) -> io::Result<MappedRange> {
+        let offset = first - first % crate::PAGE as u64;
+        let length = (end - offset) as usize;
+        let (descriptor, place) = (file.as_raw_fd(), place(offset)?);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, descriptor, place)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        start.expose_provenance();
+        let range = MappedRange { start, length, offset };
+        // SAFETY: advice about the mapping that was just made.
+        match unsafe { libc::madvise(start, length, libc::MADV_POPULATE_WRITE) } {
+            0 => Ok(range),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Where byte 0 of the file would be. Only bytes of the range may be reached from there, and only while this lives.
+    pub fn origin(&self) -> UserAddress {
+        // SAFETY: all pages of the mapping are there to be read and written.
+        let start = unsafe { UserAddress::new(self.start.cast()) };
+        start.offset((self.offset as i64).wrapping_neg())
+    }
+}
+
+impl Drop for MappedRange {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `for_writing`; who was given addresses in it was told for how long.
+        unsafe { libc::munmap(self.start, self.length) };
+    }
+}
+
 /// A range of a file that others who lock it have to wait for, until this is dropped.
 ///
 /// The lock belongs to the open file: it excludes other processes and other opens of the same file, but not other threads
@@ -163,6 +236,40 @@ mod tests {
         memory.address().write(b"full");
         let error = write_at(&file, memory.address(), 4, 0).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    }
+
+    #[test]
+    fn what_is_stored_into_a_mapped_range_is_in_the_file() {
+        let (path, file) = temporary("mapped");
+        file.set_len(20_000).unwrap();
+        if !is_local(&file) {
+            // Elsewhere nobody maps.
+            return std::fs::remove_file(path).unwrap();
+        }
+        let range = MappedRange::for_writing(&file, 5_000, 19_990).unwrap();
+        for offset in [5_000, 9_000, 19_987] {
+            range.origin().offset(offset).write(b"abc");
+        }
+        drop(range);
+        let memory = Scratch::new(20_000);
+        assert_eq!(read_at(&file, memory.address(), 20_000, 0).unwrap(), 20_000);
+        let mut bytes = vec![0; 20_000];
+        memory.address().read(&mut bytes);
+        let mut expected = vec![0; 20_000];
+        for offset in [5_000, 9_000, 19_987] {
+            expected[offset..offset + 3].copy_from_slice(b"abc");
+        }
+        assert!(bytes == expected, "the bytes of the file are others");
+        let reader = File::open(&path).unwrap();
+        assert!(MappedRange::for_writing(&reader, 0, 10).is_err(), "not open for writing");
+        assert!(MappedRange::for_writing(&file, 40_000, 40_010).is_err(), "behind the end");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn only_regular_files_of_this_machine_are_mapped() {
+        assert!(!is_local(&File::open("/dev/zero").unwrap()));
+        assert!(!is_local(&File::open("/proc/self/maps").unwrap()));
     }
 
     #[test]

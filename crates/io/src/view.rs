@@ -5,6 +5,7 @@
 //!   stream                  012    345   678            the bytes that the view shows
 //! ```
 
+use parnass_base::UserAddress;
 use parnass_datatype::Layout;
 use std::fmt;
 
@@ -178,6 +179,19 @@ impl View {
         if goes_on && let Some(last) = pending {
             visit(last);
         }
+    }
+
+    /// Copies the bytes `start .. start + length` of the stream to their places in memory that looks like the file; `file` is where
+    /// its byte 0 would be, and only the bytes that the view shows are touched.
+    pub fn scatter(&self, start: u64, length: u64, stream: UserAddress, file: UserAddress) {
+        let first = file.offset(self.displacement as i64);
+        self.filetype.unpack(u64::MAX, first, start, stream, length);
+    }
+
+    /// The other way: copies the bytes `start .. start + length` of the stream out of such memory.
+    pub fn gather(&self, start: u64, length: u64, file: UserAddress, stream: UserAddress) {
+        let first = file.offset(self.displacement as i64);
+        self.filetype.pack(u64::MAX, first, start, stream, length);
     }
 
     /// The place in the file of a byte of the stream. Of a view without data: the displacement.

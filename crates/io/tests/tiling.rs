@@ -1,7 +1,8 @@
 //! A view against a byte-by-byte walk: random filetypes, random windows of the stream.
 
+use parnass_base::Scratch;
 use parnass_datatype::{Element, Layout};
-use parnass_io::{Run, View, ViewError};
+use parnass_io::{LONGEST_HOLE_IN_PAGES, Limits, Run, View, ViewError};
 use proptest::prelude::*;
 
 /// Blocks of a filetype: (hole before, length), and a hole at the end.
@@ -76,6 +77,79 @@ proptest! {
     }
 
     #[test]
+    fn stretches_hold_all_runs_within_their_limits(
+        tile in tiles(), start in 0_u64..150, length in 1_u64..150, hole_bytes in 0_u64..8, span_bytes in 1_u64..60,
+    ) {
+        let view = View::new(tile.displacement, 1, &tile.layout()).unwrap();
+        let limits = Limits { hole_bytes, span_bytes };
+        let mut runs: Vec<Run> = Vec::new();
+        view.visit(start, length, &mut |run| { runs.push(run); true });
+        let (mut done, mut rest) = (0, &runs[..]);
+        while done < length {
+            let stretch = view.stretch(start + done, length - done, limits);
+            let (inside, behind) = rest.split_at(stretch.runs as usize);
+            prop_assert_eq!(stretch.offset, inside[0].offset);
+            prop_assert_eq!(stretch.last, inside[inside.len() - 1]);
+            prop_assert_eq!(stretch.bytes, inside.iter().map(|run| run.length).sum::<u64>());
+            prop_assert!(inside.windows(2).all(|pair| pair[1].offset - pair[0].end() <= hole_bytes));
+            prop_assert!(stretch.runs == 1 || stretch.span() <= span_bytes);
+            // It ends only where a limit says so.
+            if let Some(next) = behind.first() {
+                let hole = next.offset - stretch.end();
+                prop_assert!(hole > hole_bytes || next.end() - stretch.offset > span_bytes);
+            }
+            (done, rest) = (done + stretch.bytes, behind);
+        }
+        prop_assert!(rest.is_empty() && done == length);
+    }
+
+    #[test]
+    fn scattering_touches_what_the_view_shows(tile in tiles(), start in 0_u64..150, length in 0_u64..150) {
+        let view = View::new(tile.displacement, 1, &tile.layout()).unwrap();
+        let walk = tile.walk(400);
+        let shown = &walk[start as usize..(start + length) as usize];
+        let (file, stream) = (Scratch::new(10_000), Scratch::new(200));
+        file.address().write(&[7; 10_000]);
+        let data: Vec<u8> = (0..length).map(|index| 100 + index as u8).collect();
+        stream.address().write(&data);
+        view.scatter(start, length, stream.address(), file.address());
+        let mut expected = vec![7; 10_000];
+        for (&place, &byte) in shown.iter().zip(&data) {
+            expected[place as usize] = byte;
+        }
+        let mut found = vec![0; 10_000];
+        file.address().read(&mut found);
+        prop_assert_eq!(&found, &expected);
+        stream.address().write(&[0; 200]);
+        view.gather(start, length, file.address(), stream.address());
+        let mut back = vec![0; length as usize];
+        stream.address().read(&mut back);
+        prop_assert_eq!(back, data);
+    }
+
+    #[test]
+    fn every_page_of_a_mapped_stretch_holds_data(blocks in prop::collection::vec((1_u64..6000, 1_u64..300), 1..60)) {
+        let (mut at, mut bytes) = (0, 0);
+        let mut list = Vec::new();
+        for (hole, length) in blocks {
+            bytes += length;
+            list.push((length, (at + hole) as i64));
+            at += hole + length;
+        }
+        let byte = Layout::element(Element::Byte);
+        let view = View::new(0, 1, &Layout::hindexed(list.into_iter(), &byte).unwrap()).unwrap();
+        let limits = Limits { hole_bytes: LONGEST_HOLE_IN_PAGES, span_bytes: 1 << 19 };
+        let mut done = 0;
+        while done < bytes {
+            let stretch = view.stretch(done, bytes - done, limits);
+            for page in stretch.offset / 4096..=(stretch.end() - 1) / 4096 {
+                prop_assert!(view.position_at((page + 1) * 4096) > view.position_at(page * 4096), "page {page}");
+            }
+            done += stretch.bytes;
+        }
+    }
+
+    #[test]
     fn a_visit_stops_when_it_is_told_to(tile in tiles(), stop in 1_usize..5) {
         let view = View::new(tile.displacement, 1, &tile.layout()).unwrap();
         let mut visits = 0;
@@ -101,6 +175,17 @@ fn what_a_view_must_not_be() {
     );
     assert!(View::new(0, 1, &blocks(&[(4, 0), (4, 2)])).unwrap().overlaps());
     assert!(View::new(3, 4, &int).unwrap().is_contiguous());
+}
+
+#[test]
+fn runs_that_overlap_are_stretches_of_their_own() {
+    let byte = Layout::element(Element::Byte);
+    let runs = Layout::hindexed([(10_u64, 0_i64), (4, 2), (1, 20)].into_iter(), &byte).unwrap();
+    let view = View::new(0, 1, &runs).unwrap();
+    let limits = Limits { hole_bytes: 100, span_bytes: 100 };
+    assert_eq!(view.stretch(0, 15, limits).runs, 1);
+    let second = view.stretch(10, 5, limits);
+    assert_eq!((second.offset, second.runs, second.bytes, second.end()), (2, 2, 5, 21));
 }
 
 #[test]

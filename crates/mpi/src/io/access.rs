@@ -88,8 +88,11 @@ impl File {
     /// The transfer that a call means; the individual pointer moves behind it.
     fn transfer(&self, direction: Direction, pointer: Pointer, buffer: &Buffer<'_>) -> Result<Transfer> {
         self.check_access(direction, pointer)?;
-        let mapping = self.mapping();
-        let mut transfer = Transfer::new(&self.disk, &mapping, buffer)?;
+        let (mapping, sieving) = {
+            let state = self.state();
+            (Arc::clone(&state.mapping), state.hints.sieving)
+        };
+        let mut transfer = Transfer::new(&self.disk, &mapping, sieving, buffer)?;
         match pointer {
             Pointer::At(offset) => transfer.place(self.position_of(&mapping, offset)?)?,
             Pointer::Individual => {

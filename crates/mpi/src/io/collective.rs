@@ -13,7 +13,7 @@
 
 use super::access::move_data;
 use super::disk::Disk;
-use super::hints::{Buffering, Hints};
+use super::hints::{Buffering, Hints, Sieving};
 use super::shared::SharedPointer;
 use super::transfer::Transfer;
 use super::worker::perform;
@@ -22,7 +22,7 @@ use crate::comm::exchange::Channel;
 use crate::process::Process;
 use crate::request::Status;
 use crate::{Error, Result};
-use parnass_base::Scratch;
+use parnass_base::{Scratch, UserAddress};
 use parnass_io::{Domains, Run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -294,7 +294,9 @@ impl Plan {
                 continue;
             }
             let disk = Arc::clone(self.transfer.disk());
-            result = perform(&self.process, self.background, move || write_pieces(&disk, &came)).await;
+            let sieving = self.hints.sieving;
+            result =
+                perform(&self.process, self.background, move || write_pieces(&disk, sieving, &came)).await;
         }
         agree_on(&self.channel, result).await?;
         Ok(self.transfer.bytes)
@@ -395,20 +397,51 @@ fn groups(pieces: &[Piece], gap: u64, mut each: impl FnMut(&[Piece], Run) -> Res
     Ok(())
 }
 
-fn write_pieces(disk: &Disk, messages: &[(u64, Scratch)]) -> Result<()> {
+fn write_pieces(disk: &Disk, sieving: Sieving, messages: &[(u64, Scratch)]) -> Result<()> {
     let pieces = pieces(messages, |count| (1 + 2 * count) * WORD);
-    groups(&pieces, 0, |group, range| {
-        let data = |piece: &Piece| messages[piece.message].1.address().offset(piece.skip as i64);
-        if let [piece] = group {
-            return disk.write(data(piece), range.length, range.offset).map(|()| true);
+    let data = |piece: &Piece| messages[piece.message].1.address().offset(piece.skip as i64);
+    groups(&pieces, sieving.of_writes().hole_bytes, |group, range| {
+        let (mut runs, mut bytes) = (0, 0);
+        groups(group, 0, |_, run| {
+            (runs, bytes) = (runs + 1, bytes + run.length);
+            Ok(true)
+        })?;
+        let last = group.iter().rfind(|piece| piece.run.end() == range.end());
+        bytes -= last.map_or(0, |last| last.run.length.min(bytes));
+        let write_last = || match last {
+            Some(last) => disk.write(data(last), last.run.length, last.run.offset),
+            None => Ok(()),
+        };
+        let store = |file: UserAddress| {
+            for piece in group {
+                file.offset(piece.run.offset as i64).copy_apart(data(piece), piece.run.length as usize);
+            }
+        };
+        if sieving.maps(runs, range.length)
+            && disk.write_mapped((range.offset, range.end()), bytes, write_last, store)?
+        {
+            return Ok(true);
         }
-        let whole = Scratch::new(range.length as usize);
-        for piece in group {
-            let target = whole.address().offset((piece.run.offset - range.offset) as i64);
-            target.copy_apart(data(piece), piece.run.length as usize);
-        }
-        disk.write(whole.address(), range.length, range.offset).map(|()| true)
+        groups(group, 0, |group, range| write_group(disk, group, range, data)).map(|()| true)
     })
+}
+
+/// Writes pieces without holes between them as one run.
+fn write_group(
+    disk: &Disk,
+    group: &[Piece],
+    range: Run,
+    data: impl Fn(&Piece) -> UserAddress,
+) -> Result<bool> {
+    if let [piece] = group {
+        return disk.write(data(piece), range.length, range.offset).map(|()| true);
+    }
+    let whole = Scratch::new(range.length as usize);
+    for piece in group {
+        let target = whole.address().offset((piece.run.offset - range.offset) as i64);
+        target.copy_apart(data(piece), piece.run.length as usize);
+    }
+    disk.write(whole.address(), range.length, range.offset).map(|()| true)
 }
 
 /// The answers to all messages, by rank. Where reading fails they say that the file ends before.

@@ -3,7 +3,7 @@
 use crate::constants::*;
 use crate::{Error, Result};
 use parnass_base::UserAddress;
-use parnass_base::file::{self, RangeLock};
+use parnass_base::file::{self, MappedRange, RangeLock};
 use parnass_counters::{Counters, FILE_READ_BYTES, FILE_READS, FILE_WRITES, FILE_WRITTEN_BYTES};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -17,6 +17,8 @@ pub(super) struct Disk {
     file: fs::File,
     path: PathBuf,
     atomic: AtomicBool,
+    /// Whether runs with holes between them may be stored into mapped memory of the file.
+    maps: AtomicBool,
     /// In atomic mode, who of this process's threads is at work: the lock of the range excludes only other opens.
     turn: Mutex<()>,
     counters: Counters,
@@ -76,7 +78,8 @@ pub(super) struct Exclusion<'a> {
 
 impl Disk {
     pub(super) fn new(file: fs::File, path: PathBuf, counters: Counters) -> Disk {
-        Disk { file, path, atomic: AtomicBool::new(false), turn: Mutex::new(()), counters }
+        let maps = AtomicBool::new(file::is_local(&file));
+        Disk { file, path, atomic: AtomicBool::new(false), maps, turn: Mutex::new(()), counters }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -127,6 +130,42 @@ impl Disk {
         self.counters.count_any(FILE_WRITES, 1);
         self.counters.count_any(FILE_WRITTEN_BYTES, length);
         Ok(())
+    }
+
+    /// Writes runs in the range `first .. end` through a mapping, `bytes` bytes without the last of them: `store` is told where byte 0 of the file would be, and
+    /// touches no holes. Before, `write_last` is called, which writes the last of the data with a call. That makes the file long
+    /// enough, and never takes back what others have appended, as setting the size could. It is done even where the file is that
+    /// long already: Linux tells the new size of a file before it has zeroed what lies between the old end and the data behind it, and
+    /// a store in between would be lost. A write waits until whoever made the file longer is done.
+    ///
+    /// False if nothing was stored, as the file cannot be mapped or its device is full: then the runs are to be written one by one,
+    /// which also finds out what is wrong.
+    pub(super) fn write_mapped(
+        &self,
+        (first, end): (u64, u64),
+        bytes: u64,
+        write_last: impl FnOnce() -> Result<()>,
+        store: impl FnOnce(UserAddress),
+    ) -> Result<bool> {
+        if !self.maps.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        write_last()?;
+        match MappedRange::for_writing(&self.file, first, end) {
+            Ok(range) => {
+                store(range.origin());
+                self.counters.count_any(FILE_WRITES, 1);
+                self.counters.count_any(FILE_WRITTEN_BYTES, bytes);
+                Ok(true)
+            }
+            Err(error) => {
+                // A file that is open for writing only, or a kernel that cannot do this, stays so; a full device may not.
+                if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) {
+                    self.maps.store(false, Ordering::Relaxed);
+                }
+                Ok(false)
+            }
+        }
     }
 
     /// Its length in bytes.

@@ -1,13 +1,14 @@
 //! Info hints of files (MPI 5.0, section 14.2.8): those that are known by their ROMIO names too.
 
 use crate::info::Info;
+use parnass_io::{LONGEST_HOLE_IN_PAGES, Limits, mapping_pays};
 
-/// Whether collective accesses go through aggregators.
+/// Whether something is done: collective accesses go through aggregators, or runs that lie close together are accessed as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Buffering {
     Always,
     Never,
-    /// Where the accesses of the processes are interleaved.
+    /// Where it is likely to pay.
     Automatic,
 }
 
@@ -27,6 +28,44 @@ impl Buffering {
     }
 }
 
+/// How one process accesses runs that lie close together (data sieving).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sieving {
+    pub(super) reads: Buffering,
+    pub(super) writes: Buffering,
+    /// The most bytes that are read at once, runs and holes.
+    pub(super) read_bytes: u64,
+    /// The most bytes that are mapped at once.
+    pub(super) write_bytes: u64,
+}
+
+impl Sieving {
+    /// The stretches that are read as one. To read a hole of a page costs about as much as a further call.
+    pub(super) fn of_reads(&self) -> Limits {
+        let hole_bytes = match self.reads {
+            Buffering::Always => self.read_bytes,
+            Buffering::Never => 0,
+            Buffering::Automatic => LONGEST_HOLE_IN_PAGES,
+        };
+        Limits { hole_bytes, span_bytes: self.read_bytes }
+    }
+
+    /// The stretches that may be written as one.
+    pub(super) fn of_writes(&self) -> Limits {
+        let hole_bytes = if self.writes == Buffering::Never { 0 } else { LONGEST_HOLE_IN_PAGES };
+        Limits { hole_bytes, span_bytes: self.write_bytes }
+    }
+
+    /// Whether so many runs are written as one.
+    pub(super) fn maps(&self, runs: u64, span_bytes: u64) -> bool {
+        match self.writes {
+            Buffering::Always => runs > 1,
+            Buffering::Never => false,
+            Buffering::Automatic => mapping_pays(runs, span_bytes),
+        }
+    }
+}
+
 /// The hints in use.
 #[derive(Clone, Debug)]
 pub(super) struct Hints {
@@ -36,6 +75,7 @@ pub(super) struct Hints {
     pub(super) buffer_bytes: u64,
     pub(super) buffered_reads: Buffering,
     pub(super) buffered_writes: Buffering,
+    pub(super) sieving: Sieving,
     /// Permissions of a file that is created.
     pub(super) permissions: Option<u32>,
     /// Hints that are known to the standard and change nothing here, as the program gave them.
@@ -45,6 +85,14 @@ pub(super) struct Hints {
 /// More aggregators than this are not used unless asked for.
 const MOST_AGGREGATORS: u32 = 8;
 const BUFFER_BYTES: u64 = 16 << 20;
+/// No more is read or mapped at once, whatever a hint says.
+const MOST_AT_ONCE: u64 = 1 << 30;
+const SIEVING: Sieving = Sieving {
+    reads: Buffering::Automatic,
+    writes: Buffering::Automatic,
+    read_bytes: 4 << 20,
+    write_bytes: 512 << 10,
+};
 
 /// Hints of the standard that are kept and told.
 const KEPT: [&[u8]; 12] = [
@@ -74,6 +122,7 @@ impl Hints {
             buffer_bytes: BUFFER_BYTES,
             buffered_reads: Buffering::Automatic,
             buffered_writes: Buffering::Automatic,
+            sieving: SIEVING,
             permissions: None,
             kept: Vec::new(),
         }
@@ -92,6 +141,18 @@ impl Hints {
                 b"romio_cb_read" => self.buffered_reads = Buffering::of(value).unwrap_or(self.buffered_reads),
                 b"romio_cb_write" => {
                     self.buffered_writes = Buffering::of(value).unwrap_or(self.buffered_writes)
+                }
+                b"romio_ds_read" => self.sieving.reads = Buffering::of(value).unwrap_or(self.sieving.reads),
+                b"romio_ds_write" => {
+                    self.sieving.writes = Buffering::of(value).unwrap_or(self.sieving.writes)
+                }
+                b"ind_rd_buffer_size" => {
+                    self.sieving.read_bytes =
+                        number(value).map_or(self.sieving.read_bytes, |bytes| bytes.min(MOST_AT_ONCE));
+                }
+                b"ind_wr_buffer_size" => {
+                    self.sieving.write_bytes =
+                        number(value).map_or(self.sieving.write_bytes, |bytes| bytes.min(MOST_AT_ONCE));
                 }
                 b"collective_buffering" if matches!(value, b"true" | b"false") => {
                     let mode = if value == b"true" { Buffering::Always } else { Buffering::Never };
@@ -131,6 +192,10 @@ impl Hints {
         set(b"cb_buffer_size", self.buffer_bytes.to_string().as_bytes());
         set(b"romio_cb_read", self.buffered_reads.name().as_bytes());
         set(b"romio_cb_write", self.buffered_writes.name().as_bytes());
+        set(b"romio_ds_read", self.sieving.reads.name().as_bytes());
+        set(b"romio_ds_write", self.sieving.writes.name().as_bytes());
+        set(b"ind_rd_buffer_size", self.sieving.read_bytes.to_string().as_bytes());
+        set(b"ind_wr_buffer_size", self.sieving.write_bytes.to_string().as_bytes());
         if let Some(permissions) = self.permissions {
             set(b"file_perm", format!("{permissions:o}").as_bytes());
         }
@@ -153,6 +218,10 @@ mod tests {
             ("cb_buffer_size", "0"),
             ("romio_cb_write", "ENABLE"),
             ("romio_cb_read", "perhaps"),
+            ("romio_ds_read", "disable"),
+            ("romio_ds_write", ""),
+            ("ind_rd_buffer_size", "65536"),
+            ("ind_wr_buffer_size", "-1"),
             ("striping_unit", "65536"),
             ("file_perm", "640"),
             ("colour", "green"),
@@ -168,9 +237,26 @@ mod tests {
         assert_eq!(value("cb_buffer_size").as_deref(), Some("16777216"));
         assert_eq!(value("romio_cb_write").as_deref(), Some("enable"));
         assert_eq!(value("romio_cb_read").as_deref(), Some("automatic"));
+        assert_eq!(value("romio_ds_read").as_deref(), Some("disable"));
+        assert_eq!(value("romio_ds_write").as_deref(), Some("automatic"));
+        assert_eq!(value("ind_rd_buffer_size").as_deref(), Some("65536"));
+        assert_eq!(value("ind_wr_buffer_size").as_deref(), Some("524288"));
         assert_eq!(value("striping_unit").as_deref(), Some("65536"));
         assert_eq!(value("file_perm").as_deref(), Some("640"));
         assert_eq!(value("colour"), None);
+    }
+
+    #[test]
+    fn sieving_is_where_it_pays_or_as_the_hints_say() {
+        let mut sieving = SIEVING;
+        assert!(sieving.maps(1000, 8000) && !sieving.maps(1000, 8_000_000) && !sieving.maps(2, 16));
+        sieving.writes = Buffering::Always;
+        assert!(sieving.maps(2, 4_000_000) && !sieving.maps(1, 8));
+        sieving.writes = Buffering::Never;
+        assert!(!sieving.maps(1000, 8000));
+        assert_eq!(sieving.of_writes().hole_bytes, 0);
+        sieving.reads = Buffering::Always;
+        assert_eq!(sieving.of_reads().hole_bytes, sieving.read_bytes);
     }
 
     #[test]

@@ -2,25 +2,24 @@
 
 use super::Mapping;
 use super::disk::Disk;
+use super::hints::Sieving;
 use crate::constants::*;
 use crate::datatype::{Buffer, Datatype};
 use crate::request::Status;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
 use parnass_datatype::Layout;
-use parnass_io::Run;
+use parnass_io::{Limits, Stretch};
 use std::sync::Arc;
 
-/// Bytes that are packed, or read with the holes between them, at once.
+/// Bytes that are packed at once.
 const PIECE: u64 = 4 << 20;
-/// Runs are read together with the holes between them if at most so many times their bytes are read, or one [`SMALL`] piece.
-const SIEVE: u64 = 4;
-const SMALL: u64 = 64 << 10;
 
 /// What is read or written where.
 pub(super) struct Transfer {
     disk: Arc<Disk>,
     mapping: Arc<Mapping>,
+    sieving: Sieving,
     /// Position in the stream of the view.
     pub(super) start: u64,
     /// Bytes of the stream, in the file's representation.
@@ -57,7 +56,12 @@ impl Memory<'_> {
 
 impl Transfer {
     /// An access from position 0 on; [`Transfer::place`] says where it really is.
-    pub(super) fn new(disk: &Arc<Disk>, mapping: &Arc<Mapping>, buffer: &Buffer<'_>) -> Result<Transfer> {
+    pub(super) fn new(
+        disk: &Arc<Disk>,
+        mapping: &Arc<Mapping>,
+        sieving: Sieving,
+        buffer: &Buffer<'_>,
+    ) -> Result<Transfer> {
         let bytes = mapping.representation.file_bytes(buffer.count, buffer.datatype)?;
         let etype = mapping.view.etype_bytes();
         if !bytes.is_multiple_of(etype) {
@@ -77,6 +81,7 @@ impl Transfer {
         Ok(Transfer {
             disk: Arc::clone(disk),
             mapping: Arc::clone(mapping),
+            sieving,
             start: 0,
             bytes,
             address: buffer.address,
@@ -162,29 +167,50 @@ impl Transfer {
         Status { bytes: self.buffer().size(), ..Status::EMPTY }
     }
 
+    /// What is to be accessed next behind `done` bytes, and where its bytes lie in memory one behind the other: where the program has
+    /// them, if they do so there, or else in `packed`.
+    fn next(&self, done: u64, limits: Limits, packed: &mut Option<Scratch>) -> (Stretch, UserAddress) {
+        let left = self.bytes - done;
+        let (left, address) = match self.memory().contiguous() {
+            Some(address) => (left, address.offset(done as i64)),
+            None => {
+                let packed = packed.get_or_insert_with(|| Scratch::new(PIECE.min(left) as usize));
+                (left.min(packed.len() as u64), packed.address())
+            }
+        };
+        (self.mapping.view.stretch(self.start + done, left, limits), address)
+    }
+
     /// Writes all. [`Transfer::convert`] comes before.
     pub(super) fn write(&self) -> Result<()> {
         let Some((first, end)) = self.range() else { return Ok(()) };
         let _exclusion = self.disk.exclude(first, end, true)?;
-        let memory = self.memory();
-        if let Some(address) = memory.contiguous() {
-            return self.write_part(0, address, self.bytes);
-        }
-        let packed = Scratch::new(PIECE.min(self.bytes) as usize);
-        let mut done = 0;
+        let (memory, mut packed, mut done) = (self.memory(), None, 0);
         while done < self.bytes {
-            let now = PIECE.min(self.bytes - done);
-            memory.pack(done, packed.address(), now);
-            self.write_part(done, packed.address(), now)?;
-            done += now;
+            let (stretch, source) = self.next(done, self.sieving.of_writes(), &mut packed);
+            if let Some(packed) = &packed {
+                memory.pack(done, packed.address(), stretch.bytes);
+            }
+            self.write_stretch(done, &stretch, source)?;
+            done += stretch.bytes;
         }
         Ok(())
     }
 
-    fn write_part(&self, skip: u64, address: UserAddress, length: u64) -> Result<()> {
+    fn write_stretch(&self, skip: u64, stretch: &Stretch, source: UserAddress) -> Result<()> {
+        let view = &self.mapping.view;
+        let range = (stretch.offset, stretch.end());
+        let (last, others) = (stretch.last, stretch.bytes - stretch.last.length);
+        let write_last = || self.disk.write(source.offset(others as i64), last.length, last.offset);
+        let store = |file| view.scatter(self.start + skip, stretch.bytes, source, file);
+        if self.sieving.maps(stretch.runs, stretch.span())
+            && self.disk.write_mapped(range, others, write_last, store)?
+        {
+            return Ok(());
+        }
         let (mut done, mut result) = (0, Ok(()));
-        self.mapping.view.visit(self.start + skip, length, &mut |run| {
-            result = self.disk.write(address.offset(done as i64), run.length, run.offset);
+        view.visit(self.start + skip, stretch.bytes, &mut |run| {
+            result = self.disk.write(source.offset(done as i64), run.length, run.offset);
             done += run.length;
             result.is_ok()
         });
@@ -195,75 +221,42 @@ impl Transfer {
     pub(super) fn read(&self) -> Result<u64> {
         let Some((first, end)) = self.range() else { return Ok(0) };
         let _exclusion = self.disk.exclude(first, end, false)?;
-        let memory = self.memory();
-        let contiguous = memory.contiguous();
-        if let Some(address) = contiguous
-            && end - first == self.bytes
-        {
-            return self.disk.read(address, self.bytes, first);
-        }
-        let packed = contiguous.is_none().then(|| Scratch::new(PIECE.min(self.bytes) as usize));
-        let mut sieve = None;
-        let mut done = 0;
+        let (memory, mut packed, mut sieve, mut done) = (self.memory(), None, None, 0);
         while done < self.bytes {
-            let runs = self.runs(done);
-            let wanted: u64 = runs.iter().map(|run| run.length).sum();
-            let target = match (contiguous, &packed) {
-                (Some(address), _) => address.offset(done as i64),
-                (None, Some(packed)) => packed.address(),
-                (None, None) => UserAddress::NULL,
-            };
-            let now = self.read_runs(&runs, target, &mut sieve)?;
-            if packed.is_some() {
-                memory.unpack(done, target, now);
+            let (stretch, target) = self.next(done, self.sieving.of_reads(), &mut packed);
+            let now = self.read_stretch(done, &stretch, target, &mut sieve)?;
+            if let Some(packed) = &packed {
+                memory.unpack(done, packed.address(), now);
             }
             done += now;
-            if now < wanted {
+            if now < stretch.bytes {
                 break;
             }
         }
         Ok(done)
     }
 
-    /// The next runs: at most [`PIECE`] bytes, and at most so far apart.
-    fn runs(&self, skip: u64) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
-        let mut left = PIECE.min(self.bytes - skip);
-        self.mapping.view.visit(self.start + skip, left, &mut |run| {
-            if runs.first().is_some_and(|first| run.end() - first.offset > PIECE) {
-                return false;
-            }
-            left -= run.length;
-            runs.push(run);
-            left > 0
-        });
-        runs
-    }
-
-    /// Reads runs to where they lie side by side; how many bytes there were.
-    fn read_runs(&self, runs: &[Run], target: UserAddress, sieve: &mut Option<Scratch>) -> Result<u64> {
-        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return Ok(0) };
-        let hull = last.end() - first.offset;
-        let wanted: u64 = runs.iter().map(|run| run.length).sum();
-        let mut done = 0;
-        if runs.len() > 1 && (hull <= SMALL || hull <= wanted * SIEVE) {
-            let sieve = sieve.get_or_insert_with(|| Scratch::new(PIECE as usize)).address();
-            let there = self.disk.read(sieve, hull, first.offset)?;
-            for run in runs {
-                let skip = run.offset - first.offset;
-                let now = run.length.min(there.saturating_sub(skip));
-                target.offset(done as i64).copy_apart(sieve.offset(skip as i64), now as usize);
-                done += now;
-            }
-            return Ok(done);
+    /// Reads the runs of a stretch to where they lie side by side; how many bytes there were.
+    fn read_stretch(
+        &self,
+        skip: u64,
+        stretch: &Stretch,
+        target: UserAddress,
+        sieve: &mut Option<Scratch>,
+    ) -> Result<u64> {
+        if stretch.runs == 1 {
+            return self.disk.read(target, stretch.bytes, stretch.offset);
         }
-        for run in runs {
-            let now = self.disk.read(target.offset(done as i64), run.length, run.offset)?;
-            done += now;
-            if now < run.length {
-                break;
-            }
-        }
-        Ok(done)
+        let (view, start) = (&self.mapping.view, self.start + skip);
+        // Later stretches may be longer.
+        let longest = self.sieving.read_bytes.min(self.range().map_or(0, |(_, end)| end - stretch.offset));
+        let sieve = sieve.get_or_insert_with(|| Scratch::new(longest as usize)).address();
+        let there = self.disk.read(sieve, stretch.span(), stretch.offset)?;
+        let now = match there < stretch.span() {
+            true => (view.position_at(stretch.offset + there) - start).min(stretch.bytes),
+            false => stretch.bytes,
+        };
+        view.gather(start, now, sieve.offset((stretch.offset as i64).wrapping_neg()), target);
+        Ok(now)
     }
 }
