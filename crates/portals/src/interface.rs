@@ -385,7 +385,7 @@ impl Interface {
 
     /// The short way of a [`Protocol::Buffered`] put without an ack: `true` if it is done, `false` if nothing was done and it must
     /// go the long way, because it is too long for a mailbox, or because it cannot go now.
-    #[inline]
+    #[inline(always)]
     pub fn put_short(
         &self,
         target: ProcessId,

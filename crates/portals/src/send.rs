@@ -45,7 +45,7 @@ impl Core {
 
     /// The short way of a buffered put without an ack: through the mailbox, if there is room for it now and nothing
     /// waits to go before it. `false`: nothing was done.
-    #[inline]
+    #[inline(always)]
     pub fn put_short(
         &self,
         target: u32,

@@ -2,7 +2,7 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
-use crate::objects::{Message, Process, Request, quick, quick_handle};
+use crate::objects::{Message, Process, Request, SENT, quick, quick_handle};
 use parnass_mpi::constants::*;
 use parnass_mpi::request::Quick;
 use parnass_mpi::{Error, Result};
@@ -137,84 +137,138 @@ pub unsafe fn request_at(place: *const usize, name: &str) -> Result<Held<Request
 /// An array of requests, each live or MPI_REQUEST_NULL.
 pub struct Requests {
     place: *mut usize,
-    items: Vec<Item>,
+    length: usize,
+    /// What the handles name. Where all of them are of the usual kinds, it is looked up when something unusual is asked of one.
+    items: OnceCell<Vec<Item>>,
+}
+
+/// A request that can be ended without being looked up.
+#[derive(Clone, Copy, Debug)]
+pub enum Usual {
+    /// None, or that of a send which was complete at once.
+    Over,
+    /// A receive that is no request yet.
+    Quick(Quick),
+}
+
+impl Usual {
+    #[inline(always)]
+    fn find(handle: usize) -> Option<Usual> {
+        match handle {
+            MPI_REQUEST_NULL | SENT => Some(Usual::Over),
+            _ => quick(handle).map(Usual::Quick),
+        }
+    }
 }
 
 impl Requests {
     /// Takes the program's array of `length` handles.
     ///
     /// # Safety
-    /// A `place` that is not null must point to that many initialised handle variables.
+    /// A `place` that is not null must point to that many initialised handle variables, which stay so as long as this lives.
     pub unsafe fn new(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
         // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        let mut items = Vec::with_capacity(handles.len());
-        for &handle in handles {
-            let Some(item) = Item::find(handle) else {
-                return Err(handles::bad::<Request>(handle, &format!("{name}[{}]", items.len())));
+        let items = OnceCell::new();
+        if !handles.iter().all(|handle| Usual::find(*handle).is_some()) {
+            let find = |(index, handle): (usize, &usize)| {
+                let bad = || handles::bad::<Request>(*handle, &format!("{name}[{index}]"));
+                Item::find(*handle).ok_or_else(bad)
             };
-            items.push(item);
+            let _ = items.set(handles.iter().enumerate().map(find).collect::<Result<_>>()?);
         }
-        Ok(Requests { place, items })
+        Ok(Requests { place, length: handles.len(), items })
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.length
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.length == 0
+    }
+
+    /// The handle at a place below the length.
+    #[inline(always)]
+    fn handle(&self, index: usize) -> usize {
+        debug_assert!(index < self.length);
+        // SAFETY: as `new` was promised.
+        unsafe { self.place.add(index).read() }
+    }
+
+    fn items(&self) -> &Vec<Item> {
+        // What is not found has been ended by this call: it is there twice.
+        let find = |index| Item::find(self.handle(index)).unwrap_or(Item::Null);
+        self.items.get_or_init(|| (0..self.length).map(find).collect())
+    }
+
+    /// A request that can be ended without being looked up, see [`Requests::forget`].
+    #[inline(always)]
+    pub fn usual(&self, index: usize) -> Option<Usual> {
+        match self.items.get() {
+            None => Usual::find(self.handle(index)),
+            Some(items) => match &items[index] {
+                Item::Null => Some(Usual::Over),
+                // No other is predefined.
+                Item::Held(held) if held.is_predefined() => Some(Usual::Over),
+                item => item.quick().map(Usual::Quick),
+            },
+        }
+    }
+
+    /// Writes MPI_REQUEST_NULL in the place of a usual request, which has ended.
+    #[inline(always)]
+    pub fn forget(&mut self, index: usize) {
+        if self.items.get().is_some() {
+            return self.release(index);
+        }
+        self.clear(index);
     }
 
     /// A request, unless it is MPI_REQUEST_NULL (or was released).
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Request>> {
-        self.items[index].get()
+        self.items()[index].get()
     }
 
     /// All, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&Arc<Request>>> + '_ {
-        self.items.iter().map(Item::get)
+        self.items().iter().map(Item::get)
     }
 
     /// Frees a handle and writes MPI_REQUEST_NULL in its place.
-    #[inline]
     pub fn release(&mut self, index: usize) {
-        let item = std::mem::replace(&mut self.items[index], Item::Null);
+        self.items();
+        let Some(item) = self.items.get_mut().and_then(|items| items.get_mut(index)) else { return };
+        let item = std::mem::replace(item, Item::Null);
         if matches!(item, Item::Null) {
             return;
         }
-        // SAFETY: the array was readable up to its length when this was made; the program lets the call write it
-        // (the procedures that take a constant array never release).
-        unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
+        self.clear(index);
         if let Some(held) = item.into_held() {
             Request::table().release(held);
         }
     }
 
-    /// Whether a request is that of a send which was complete at once.
-    #[inline]
-    pub fn is_sent(&self, index: usize) -> bool {
-        // No other is predefined.
-        matches!(&self.items[index], Item::Held(held) if held.is_predefined())
+    #[inline(always)]
+    fn clear(&mut self, index: usize) {
+        debug_assert!(index < self.length);
+        // SAFETY: as `new` was promised; the program lets the call write the array (the procedures that take a constant array
+        // end nothing).
+        unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
     }
 
     /// Whether a request is complete, inactive or null.
     #[inline]
     pub fn is_over(&self, process: &Process, index: usize) -> bool {
-        match self.items[index].quick() {
-            Some(quick) => process.is_over(quick),
-            None => self.items[index].get().is_none_or(|request| request.is_complete(process)),
+        match self.usual(index) {
+            Some(Usual::Over) => true,
+            Some(Usual::Quick(quick)) => process.is_over(quick),
+            None => self.get(index).is_none_or(|request| request.is_complete(process)),
         }
-    }
-
-    /// A receive that is no request yet.
-    #[inline]
-    pub fn quick(&self, index: usize) -> Option<Quick> {
-        self.items[index].quick()
     }
 }
 

@@ -92,6 +92,7 @@ pub fn recv(
 }
 
 /// MPI_Irecv.
+#[inline(always)]
 pub fn irecv(
     call: &Call,
     buf: Address,

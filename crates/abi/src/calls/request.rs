@@ -2,6 +2,7 @@
 
 use crate::arguments::{
     Function, IntOut, Out, OutHandle, OutSlice, RequestInOut, Requests, StatusOut, StatusRecord, StatusesOut,
+    Usual,
 };
 use crate::call::Call;
 use crate::generated::callbacks;
@@ -216,17 +217,20 @@ pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> R
     // Each is told as soon as it is complete; an error, which is rare, makes another round through the statuses.
     let mut failed: Vec<Completed> = Vec::new();
     for index in 0..requests.len() {
-        if requests.is_sent(index) {
-            requests.release(index);
-            statuses.at(index).set_empty();
-            continue;
-        }
-        if let Some(quick) = requests.quick(index)
-            && let Some(done) = process.wait_quick(quick)
-        {
-            requests.release(index);
-            store(statuses.at(index), &done);
-            continue;
+        match requests.usual(index) {
+            Some(Usual::Over) => {
+                requests.forget(index);
+                statuses.at(index).set_empty();
+                continue;
+            }
+            Some(Usual::Quick(quick)) => {
+                if let Some(done) = process.wait_quick(quick) {
+                    requests.forget(index);
+                    store(statuses.at(index), &done);
+                    continue;
+                }
+            }
+            None => {}
         }
         let result =
             requests.get(index).map_or(Ok(Status::EMPTY), |request| complete::wait(process, request));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 impl Process {
     /// MPI_Isend and MPI_Irsend of a message that is sent at once: then its request is [`Request::sent`]. `false`: nothing was
     /// done.
-    #[inline]
+    #[inline(always)]
     pub fn sends_at_once(
         &self,
         communicator: &Communicator,

@@ -34,7 +34,7 @@ pub(crate) struct Criteria {
 
 impl Criteria {
     /// `source` may be MPI_ANY_SOURCE, `tag` may be MPI_ANY_TAG.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(communicator: &Communicator, plane: Plane, source: i32, tag: i32) -> Criteria {
         let (tag, ignore_bits) = if tag == MPI_ANY_TAG { (0, TAG_BITS) } else { (tag as u32, 0) };
         Criteria {
@@ -73,7 +73,7 @@ pub(crate) enum Posted {
 
 impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
         self.changeable.protocol(data.length) == Protocol::Buffered
             && self.nic().put_short(

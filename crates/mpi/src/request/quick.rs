@@ -8,10 +8,10 @@
 //! It holds no reference to its communicator; so those of a communicator are settled before the program frees it.
 
 use super::operation::{Direction, Operation, State};
-use super::slots::SlotName;
+use super::slots::{Quickly, SlotName};
 use super::{Request, Status};
 use crate::comm::{Communicator, Context, Plane};
-use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
+use crate::constants::MPI_PROC_NULL;
 use crate::datatype::Buffer;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::Criteria;
@@ -41,7 +41,7 @@ impl Quick {
 
 impl Process {
     /// Starts a receive that is only waited for or tested, mostly. `None`: it is none of the usual kind, and nothing was done.
-    #[inline]
+    #[inline(always)]
     pub fn receive_quickly(
         &self,
         communicator: &Communicator,
@@ -58,12 +58,11 @@ impl Process {
         }
         let bytes = UserBytes { address: buffer.contiguous()?, length: buffer.size() };
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let name = self.slots.take(1, None);
+        let name = self.slots.take_quick(source, criteria.source, criteria.match_bits, bytes.length);
         if name.index() >= Quick::MOST {
-            self.slots.release(name);
+            self.slots.end_quick(name);
             return None;
         }
-        self.slots.keep_quick(name, source, criteria.source, criteria.match_bits, bytes.length);
         let entry = criteria.entry(bytes.address.into(), bytes.length, name.user());
         match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Posted(_)) => {}
@@ -94,13 +93,14 @@ impl Process {
     /// Waits for it, and ends it. `None`: it is to be settled, and goes on as a request.
     #[inline(always)]
     pub fn wait_quick(&self, quick: Quick) -> Option<Status> {
-        if !self.slots.is_quick(quick.0) {
-            return None;
+        loop {
+            match self.slots.finish_quick(quick.0) {
+                Quickly::Ended(status) => return Some(status),
+                Quickly::Pending if self.faults.is_active() => return None,
+                Quickly::Pending => self.wait_for_quick(quick),
+                Quickly::Unusual => return None,
+            }
         }
-        if !self.slots.is_complete(quick.0) {
-            self.wait_for_quick(quick);
-        }
-        self.end_quick(quick)
     }
 
     #[inline(never)]
@@ -113,27 +113,6 @@ impl Process {
     #[inline]
     pub fn is_over(&self, quick: Quick) -> bool {
         !self.slots.is_quick(quick.0) || self.slots.is_complete(quick.0) || self.faults.is_active()
-    }
-
-    #[inline(always)]
-    fn end_quick(&self, quick: Quick) -> Option<Status> {
-        let name = quick.0;
-        if !self.slots.is_complete(name) {
-            return None;
-        }
-        let completion = self.slots.completion(name);
-        if completion.failed || completion.requested_length != completion.placed_length {
-            return None;
-        }
-        let rank = self.slots.wanted(name).rank;
-        self.slots.end_quick(name);
-        Some(Status {
-            source: if rank >= 0 { rank } else { completion.initiator.0 as i32 },
-            tag: completion.match_bits as u32 as i32,
-            error: MPI_SUCCESS,
-            bytes: completion.placed_length,
-            cancelled: false,
-        })
     }
 
     /// Makes it a request like any other. The caller has looked it up, and forgets it.
@@ -161,8 +140,6 @@ impl Process {
 /// What a receive that is no request yet asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// The rank that was asked for; negative if any.
-    pub(crate) rank: i32,
     pub(crate) peer: Option<ProcessId>,
     /// Once it is complete, those of the message.
     pub(crate) match_bits: u64,

@@ -11,7 +11,9 @@
 //! One slot is spare: a blocking call borrows it, and mostly hands it back untouched, because the message went, or
 //! was there, at once.
 
+use super::Status;
 use super::quick::Wanted;
+use crate::constants::MPI_SUCCESS;
 use parnass_portals::{Event, EventKind, ProcessId};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -92,6 +94,15 @@ impl SlotName {
     pub(crate) fn generation(self) -> u32 {
         (self.0 >> 32) as u32
     }
+}
+
+/// What has become of a receive that is nothing but its slot.
+#[derive(Debug)]
+pub(crate) enum Quickly {
+    Pending,
+    Ended(Status),
+    /// It is no such receive any more, or something unusual has become of it.
+    Unusual,
 }
 
 /// How an operation went.
@@ -212,7 +223,7 @@ impl Slots {
     }
 
     /// Takes a slot for an operation that is complete after `events` events.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&self, events: u32, owner: Option<u32>) -> SlotName {
         let index = self.pop();
         let slot = self.slot(index);
@@ -247,9 +258,14 @@ impl Slots {
 
     #[inline]
     fn push(&self, index: u32) {
+        self.push_slot(self.slot(index), index);
+    }
+
+    #[inline(always)]
+    fn push_slot(&self, slot: &Slot, index: u32) {
         loop {
             let head = self.free.load(Ordering::Relaxed);
-            self.slot(index).next_free.store(head as u32, Ordering::Relaxed);
+            slot.next_free.store(head as u32, Ordering::Relaxed);
             let new = u64::from(index) | ((head >> 32).wrapping_add(1)) << 32;
             if !self.is_concurrent() {
                 self.free.store(new, Ordering::Release);
@@ -287,22 +303,48 @@ impl Slots {
         self.push(name.index());
     }
 
-    /// A slot that was taken becomes all there is of a receive.
+    /// Takes a slot that is all there is of a receive.
     #[inline(always)]
-    pub(crate) fn keep_quick(
+    pub(crate) fn take_quick(
         &self,
-        name: SlotName,
         rank: i32,
         peer: Option<ProcessId>,
         match_bits: u64,
         capacity: u64,
-    ) {
+    ) -> SlotName {
+        let name = self.take(1, None);
         let slot = self.slot(name.index());
         slot.quick.store(true, Ordering::Relaxed);
         slot.rank.store(rank, Ordering::Relaxed);
         slot.peer.store(peer.map_or(NONE, |peer| peer.0), Ordering::Relaxed);
         slot.match_bits.store(match_bits, Ordering::Relaxed);
         slot.capacity.store(capacity, Ordering::Relaxed);
+        name
+    }
+
+    /// Gives the slot of such a receive back if it is complete and went as usual.
+    #[inline(always)]
+    pub(crate) fn finish_quick(&self, name: SlotName) -> Quickly {
+        let Some(slot) = self.slot_if_any(name.index()) else { return Quickly::Unusual };
+        if slot.generation.load(Ordering::Relaxed) != name.generation() || !slot.quick.load(Ordering::Relaxed)
+        {
+            return Quickly::Unusual;
+        }
+        // Pairs with the release in `subtract`: what the event told is visible.
+        if slot.pending.load(Ordering::Acquire) != 0 {
+            return Quickly::Pending;
+        }
+        let bytes = slot.placed_length.load(Ordering::Relaxed);
+        if slot.failed.load(Ordering::Relaxed) || slot.requested_length.load(Ordering::Relaxed) != bytes {
+            return Quickly::Unusual;
+        }
+        let rank = slot.rank.load(Ordering::Relaxed);
+        let source = if rank >= 0 { rank } else { slot.initiator.load(Ordering::Relaxed) as i32 };
+        let tag = slot.match_bits.load(Ordering::Relaxed) as u32 as i32;
+        slot.quick.store(false, Ordering::Relaxed);
+        slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
+        self.push_slot(slot, name.index());
+        Quickly::Ended(Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false })
     }
 
     /// What it asks for.
@@ -311,7 +353,6 @@ impl Slots {
         let slot = self.slot(name.index());
         let peer = slot.peer.load(Ordering::Relaxed);
         Wanted {
-            rank: slot.rank.load(Ordering::Relaxed),
             peer: (peer != NONE).then_some(ProcessId(peer)),
             match_bits: slot.match_bits.load(Ordering::Relaxed),
             capacity: slot.capacity.load(Ordering::Relaxed),
