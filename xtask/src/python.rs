@@ -61,6 +61,15 @@ impl Environment {
         Ok(())
     }
 
+    /// Installs numpy, with which more of mpi4py's tests run; what is wrong where that does not go.
+    pub fn install_numpy(&self) -> anyhow::Result<()> {
+        let mut probe = Command::new(self.python());
+        if quiet(probe.args(["-c", "import numpy"])).is_ok() {
+            return Ok(());
+        }
+        quiet(&mut self.pip(&["install", "--only-binary", ":all:", "numpy"])).context("installing numpy")
+    }
+
     /// Installs mpi4py's wheel as the package index has it: built elsewhere, for MPICH's ABI and for Open MPI's.
     pub fn install_mpi4py_wheel(&self) -> anyhow::Result<()> {
         let wanted = format!("mpi4py=={MPI4PY}");

@@ -16,9 +16,11 @@ struct Inner {
     program: Program,
     signature: Signature,
     /// Lowest and one past the highest byte of the data; none without data.
-    data: Option<(i64, i64)>,
+    data: Bounds,
+    /// The same with the padding at the ends of structures, at any depth.
+    padded: Bounds,
     /// Explicit bounds, from a resized type at any depth.
-    markers: Option<(i64, i64)>,
+    markers: Bounds,
     alignment: u32,
     lower_bound: i64,
     extent: i64,
@@ -57,9 +59,13 @@ impl fmt::Debug for Layout {
     }
 }
 
+/// Lowest and one past the highest byte of something, if it has any.
+type Bounds = Option<(i64, i64)>;
+
 /// Collects what a new layout spans, in wide arithmetic.
 struct Span {
     data: Option<(i128, i128)>,
+    padded: Option<(i128, i128)>,
     markers: Option<(i128, i128)>,
     alignment: u32,
     bytes: u128,
@@ -67,7 +73,7 @@ struct Span {
 
 impl Span {
     fn new() -> Span {
-        Span { data: None, markers: None, alignment: 1, bytes: 0 }
+        Span { data: None, padded: None, markers: None, alignment: 1, bytes: 0 }
     }
 
     /// Adds `count` copies of `old`, the lowest of them at `low` and the highest at `high`.
@@ -84,9 +90,19 @@ impl Span {
             }
         };
         join(&mut self.data, old.0.data);
+        join(&mut self.padded, old.0.padded);
         join(&mut self.markers, old.0.markers);
         self.alignment = self.alignment.max(old.0.alignment);
         self.bytes = self.bytes.saturating_add((old.size() as u128).saturating_mul(count));
+    }
+
+    /// Pads the end to a multiple of the alignment, as a compiler pads a structure: the epsilon of section 5.1. On this machine no
+    /// element requires an alignment, so that it is 0 for every type that is no structure.
+    fn pad(&mut self) {
+        if let Some((from, to)) = &mut self.padded {
+            let alignment = i128::from(self.alignment);
+            *to = *from + (*to - *from + alignment - 1) / alignment * alignment;
+        }
     }
 
     fn finish(self, program: impl FnOnce() -> (Program, Signature)) -> Result<Layout, LayoutError> {
@@ -100,9 +116,9 @@ impl Span {
                 _ => Err(LayoutError::TooLarge),
             },
         };
-        let (data, markers) = (narrow(self.data)?, narrow(self.markers)?);
+        let (data, padded, markers) = (narrow(self.data)?, narrow(self.padded)?, narrow(self.markers)?);
         let (program, signature) = program();
-        Layout::assemble(program, signature, data, markers, self.alignment)
+        Layout::assemble(program, signature, (data, padded, markers), self.alignment)
     }
 }
 
@@ -116,25 +132,18 @@ impl Layout {
     fn assemble(
         program: Program,
         signature: Signature,
-        data: Option<(i64, i64)>,
-        markers: Option<(i64, i64)>,
+        (data, padded, markers): (Bounds, Bounds, Bounds),
         alignment: u32,
     ) -> Result<Layout, LayoutError> {
-        let (lower_bound, extent) = match (markers, data) {
-            (Some((from, to)), _) => (from, to.checked_sub(from).ok_or(LayoutError::TooLarge)?),
-            (None, Some((from, to))) => {
-                let length = (to - from) as u64;
-                let extent = length.next_multiple_of(alignment as u64);
-                (from, i64::try_from(extent).map_err(|_| LayoutError::TooLarge)?)
-            }
-            (None, None) => (0, 0),
-        };
+        let (lower_bound, upper_bound) = markers.or(padded).unwrap_or((0, 0));
+        let extent = upper_bound.checked_sub(lower_bound).ok_or(LayoutError::TooLarge)?;
         lower_bound.checked_add(extent).ok_or(LayoutError::TooLarge)?;
         let dense = program.size == 0 || (program.shape == Shape::Run && program.size as i64 == extent);
         Ok(Layout(Arc::new(Inner {
             program,
             signature,
             data,
+            padded,
             markers,
             alignment,
             lower_bound,
@@ -147,13 +156,14 @@ impl Layout {
     pub fn element(element: Element) -> Layout {
         let size = element.size();
         let (program, signature) = (Program::run(0, size as u64), Signature::element(element));
-        Layout::assemble(program, signature, Some((0, size as i64)), None, element.alignment())
+        let bytes = Some((0, size as i64));
+        Layout::assemble(program, signature, (bytes, bytes, None), element.alignment())
             .expect("an element is small")
     }
 
     /// No bytes at all; extent 0.
     pub fn empty() -> Layout {
-        Layout::assemble(Program::EMPTY, Signature::EMPTY, None, None, 1).expect("nothing is small")
+        Layout::assemble(Program::EMPTY, Signature::EMPTY, (None, None, None), 1).expect("nothing is small")
     }
 
     /// `count` copies of `old`, one extent apart (MPI_Type_contiguous).
@@ -241,6 +251,7 @@ impl Layout {
             builder.push(old.0.program.repeated(copies, old.extent()).shifted(displacement));
             signatures.push(old.0.signature.repeated(copies));
         }
+        span.pad();
         span.finish(|| (builder.finish(), Signature::sequence(signatures)))
     }
 
@@ -249,7 +260,8 @@ impl Layout {
         let upper_bound = lower_bound.checked_add(extent).ok_or(LayoutError::TooLarge)?;
         let inner = &old.0;
         let markers = Some((lower_bound, upper_bound));
-        Layout::assemble(inner.program.clone(), inner.signature.clone(), inner.data, markers, inner.alignment)
+        let bounds = (inner.data, inner.padded, markers);
+        Layout::assemble(inner.program.clone(), inner.signature.clone(), bounds, inner.alignment)
     }
 
     /// Bytes of data in one copy.

@@ -23,6 +23,8 @@ enum Type {
 #[derive(Clone, Debug, Default)]
 struct TypeMap {
     entries: Vec<(i64, Element)>,
+    /// Where structures end, with their padding.
+    structure_ends: Vec<i64>,
     lower_marks: Vec<i64>,
     upper_marks: Vec<i64>,
 }
@@ -38,14 +40,25 @@ impl TypeMap {
             return upper - self.lower_bound();
         }
         let upper = self.entries.iter().map(|(at, element)| at + element.size() as i64).max().unwrap_or(0);
+        self.structure_ends.iter().copied().max().unwrap_or(upper).max(upper) - self.lower_bound()
+    }
+
+    /// Ends a structure: its length is a multiple of its widest member's alignment.
+    fn pad(&mut self) {
+        if self.entries.is_empty() {
+            return;
+        }
         let alignment = self.entries.iter().map(|(_, element)| element.alignment() as i64).max().unwrap_or(1);
-        let length = upper - self.lower_bound();
-        (length + alignment - 1) / alignment * alignment
+        let low = self.entries.iter().map(|(at, _)| *at).min().unwrap_or(0);
+        let high = self.entries.iter().map(|(at, element)| at + element.size() as i64).max().unwrap_or(0);
+        let end = self.structure_ends.iter().copied().max().unwrap_or(high).max(high);
+        self.structure_ends.push(low + (end - low + alignment - 1) / alignment * alignment);
     }
 
     fn place(&mut self, other: &TypeMap, at: i64) {
         self.entries
             .extend(other.entries.iter().map(|(displacement, element)| (displacement + at, *element)));
+        self.structure_ends.extend(other.structure_ends.iter().map(|end| end + at));
         self.lower_marks.extend(other.lower_marks.iter().map(|mark| mark + at));
         self.upper_marks.extend(other.upper_marks.iter().map(|mark| mark + at));
     }
@@ -105,7 +118,8 @@ impl Type {
                 blocks.iter().for_each(|(count, at)| map.block(&old, *count, *at));
             }
             Type::Structure(blocks) => {
-                blocks.iter().for_each(|(count, at, old)| map.block(&old.map(), *count, *at))
+                blocks.iter().for_each(|(count, at, old)| map.block(&old.map(), *count, *at));
+                map.pad();
             }
             Type::Resized(lower_bound, extent, old) => {
                 map = TypeMap {
@@ -385,6 +399,22 @@ proptest! {
         let back = bytes_of(&back);
         prop_assert!(offsets.iter().all(|offset| back[*offset] == image[*offset]));
     }
+}
+
+#[test]
+fn structures_are_padded_and_nothing_else_is() {
+    let double = Layout::element(Element::Float64);
+    let char = Layout::element(Element::Int8);
+    let vector = Layout::hvector(3, 4, 49, &double).unwrap();
+    assert_eq!((vector.extent(), vector.true_extent()), (130, 130));
+    let outer = Layout::hvector(2, 3, 4 * 130 + 1, &vector).unwrap();
+    assert_eq!(outer.extent(), 4 * 130 + 1 + 3 * 130);
+    let structure = Layout::structure([(1, 0, &double), (1, 8, &char)].into_iter()).unwrap();
+    assert_eq!((structure.extent(), structure.true_extent()), (16, 9));
+    // The padding of what it is made of belongs to a vector.
+    let of_structures = Layout::hvector(2, 1, 17, &structure).unwrap();
+    assert_eq!((of_structures.extent(), of_structures.true_extent()), (33, 26));
+    assert_eq!(Layout::structure([(1, 0, &vector)].into_iter()).unwrap().extent(), 136);
 }
 
 #[test]

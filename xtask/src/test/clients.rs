@@ -172,14 +172,23 @@ pub fn run(
 fn prepare_mpi4py(places: &Places) -> anyhow::Result<(Environment, PathBuf)> {
     let environment = Environment::make(&places.scratch.join("mpi4py"))?;
     environment.install_mpi4py(&places.prefix)?;
+    try_numpy(&environment);
     let tree = environment.mpi4py_sources(&places.scratch.join("sources"))?;
     Ok((environment, tree.join("test/main.py")))
+}
+
+/// Installs numpy where that is possible: without it mpi4py skips the tests that need it.
+fn try_numpy(environment: &Environment) {
+    if let Err(error) = environment.install_numpy() {
+        println!("  mpi4py: without numpy, and so without the tests that need it ({error:#})");
+    }
 }
 
 /// The wheel as the package index has it, and the tests of its source distribution.
 fn prepare_wheel(places: &Places) -> anyhow::Result<(Environment, PathBuf)> {
     let environment = Environment::make(&places.scratch.join("mpi4py-wheel"))?;
     environment.install_mpi4py_wheel()?;
+    try_numpy(&environment);
     let tree = environment.mpi4py_sources(&places.scratch.join("sources"))?;
     Ok((environment, tree.join("test/main.py")))
 }
