@@ -276,20 +276,12 @@ impl Window {
         unsafe { &*pointer }
     }
 
-    /// Copies `length` bytes from `source` to `offset`.
-    #[inline]
-    pub fn copy_in(&self, offset: usize, source: UserAddress, length: usize) {
-        let pointer = self.pointer(offset, length);
-        // SAFETY: `source` was promised valid when it was made, the target lies inside the mapping, which no user
-        // memory overlaps.
-        unsafe { copy(source.as_ptr(), pointer, length) }
-    }
-
     /// Copies `length` bytes from `offset` to `target`.
     #[inline]
     pub fn copy_out(&self, offset: usize, target: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
-        // SAFETY: as in `copy_in`, the other way.
+        // SAFETY: `target` was promised valid when it was made, the source lies inside the mapping, which no user
+        // memory overlaps.
         unsafe { copy(pointer, target.as_ptr(), length) }
     }
 }
@@ -384,7 +376,7 @@ mod tests {
         // SAFETY: both arrays outlive the copies.
         let (from, to) =
             unsafe { (UserAddress::new(source.as_ptr()), UserAddress::new(target.as_mut_ptr())) };
-        window.copy_in(100, from, 7);
+        window.address(100, 7).copy_apart(from, 7);
         window.copy_out(100, to, 7);
         assert_eq!(&target, b"portals");
     }

@@ -220,7 +220,7 @@ impl Core {
         length: usize,
     ) -> bool {
         let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
-        let mut stream = Stream { core: self, piece, gauge, user: local, length, done: 0 };
+        let mut stream = Stream { core: self, other: target, piece, gauge, user: local, length, done: 0 };
         let question = question(kind, remote, length, [piece.0, 0, 0, 0]);
         let answered = if kind == WRITE {
             // The first part is there when the target looks; with more it would look in vain too long.
@@ -265,7 +265,7 @@ impl Core {
 
     fn carry_out_long(&self, asker: u32, write: bool, address: UserAddress, length: usize, piece: Bulk) {
         let Some(gauge) = self.transport.gauge(piece) else { return };
-        let mut stream = Stream { core: self, piece, gauge, user: address, length, done: 0 };
+        let mut stream = Stream { core: self, other: asker, piece, gauge, user: address, length, done: 0 };
         let mut patience = self.patience(asker);
         while stream.done < length {
             let moved = if write { stream.drain() } else { stream.fill() };
@@ -291,6 +291,7 @@ fn inline_of(words: Words) -> [u64; INLINE_WORDS] {
 /// One side's part of a long errand.
 struct Stream<'a> {
     core: &'a Core,
+    other: u32,
     piece: Bulk,
     gauge: Gauge<'a>,
     /// Memory of this process.
@@ -318,8 +319,8 @@ impl Stream<'_> {
         if bytes == 0 {
             return false;
         }
-        let (at, from) = (self.done % self.room(), self.user.offset(self.done as i64));
-        self.core.transport.fill(self.piece, at, from, bytes);
+        let at = self.done % self.room();
+        self.core.fill(self.other, self.piece, at, self.user.into(), self.done as u64, bytes);
         self.done += bytes;
         // Release pairs with the acquire in `drain`.
         self.gauge.filled.store(self.done as u64, Ordering::Release);

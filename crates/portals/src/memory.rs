@@ -94,16 +94,16 @@ impl Core {
         &**self.descriptions.get().expect("described memory has its descriptions")
     }
 
-    /// Copies the bytes `skip .. skip + length` of memory of this process to a piece that it has claimed, `at` bytes
-    /// from its start.
+    /// Copies the bytes `skip .. skip + length` of memory of this process to a piece that it has claimed and `reader` will read,
+    /// `at` bytes from its start.
     #[inline]
-    pub fn fill(&self, bulk: Bulk, at: usize, memory: Memory, skip: u64, length: usize) {
-        match memory.place() {
-            Place::Run(address) => self.transport.fill(bulk, at, address.offset(skip as i64), length),
-            Place::Described(number) => self.transport.fill_by(bulk, at, length, &mut |target| {
-                self.descriptions().gather(number, skip, target, length);
-            }),
-        }
+    pub fn fill(&self, reader: u32, bulk: Bulk, at: usize, memory: Memory, skip: u64, length: usize) {
+        self.transport.fill(bulk, at, length, &mut |target| match memory.place() {
+            Place::Run(source) => {
+                self.tallies.of(reader).pace.copy(target, source.offset(skip as i64), length)
+            }
+            Place::Described(number) => self.descriptions().gather(number, skip, target, length),
+        });
     }
 
     /// Copies `length` bytes of a piece, from `at` on, to the places `skip .. skip + length` of memory of process `of`.

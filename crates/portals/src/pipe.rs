@@ -205,7 +205,7 @@ impl Core {
             looks = 0;
             let at = filled % room;
             let bytes = unit.min(free).min(room - at).min(length - filled);
-            self.fill(pipe, at as usize, outgoing.source, filled, bytes as usize);
+            self.fill(target, pipe, at as usize, outgoing.source, filled, bytes as usize);
             outgoing.filled += bytes;
             // Release pairs with the acquire in `drain_pipe`.
             gauge.filled.store(outgoing.filled, Ordering::Release);

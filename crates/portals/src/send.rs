@@ -146,7 +146,7 @@ impl Core {
         if put.protocol == Protocol::Buffered
             && let Some(bulk) = transport.claim(put.length)
         {
-            self.fill(bulk, 0, put.source, 0, put.length);
+            self.fill(target, bulk, 0, put.source, 0, put.length);
             let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
             let tag = message::tag(BULK, usize::from(ack), self.me);
             self.expect(target, u32::from(ack));

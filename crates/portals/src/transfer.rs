@@ -400,7 +400,7 @@ impl Core {
                 break;
             };
             worked = true;
-            self.fill(bulk, 0, work.remote, offset, length);
+            self.fill(target, bulk, 0, work.remote, offset, length);
             let tag = message::tag(PIECE, 0, self.me);
             self.post_or_delay(target, tag, [work.handle, offset, bulk.0, length as u64]);
         }

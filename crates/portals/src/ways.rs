@@ -2,7 +2,7 @@
 //! is counted for each peer.
 
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
-use parnass_base::{Growing, Held};
+use parnass_base::{Growing, Held, Pace};
 use parnass_transport::Transport;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -45,6 +45,8 @@ pub struct Counters {
     /// What could not go to it yet, and [`LONG_WAY`].
     delayed: AtomicU32,
     dead: AtomicBool,
+    /// Of copies into memory that it reads.
+    pub pace: Pace,
 }
 
 /// Nothing takes the short way to this peer: something may be wrong with what goes there.

@@ -290,8 +290,8 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.claim(length)
     }
 
-    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize) {
-        self.near.fill(bulk, skip, source, length);
+    fn fill(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
+        self.near.fill(bulk, skip, length, write);
     }
 
     fn drain(
@@ -310,10 +310,6 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
 
     fn past_caches(&self) -> usize {
         self.near.past_caches()
-    }
-
-    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
-        self.near.fill_by(bulk, skip, length, write);
     }
 
     fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress)) {

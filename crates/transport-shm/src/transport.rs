@@ -421,9 +421,10 @@ impl Transport for SharedMemory {
         self.own().station.refuses_long.set(u32::from(!accept));
     }
 
-    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize) {
+    fn fill(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
         let (peer, offset) = self.piece(bulk);
-        peer.bulk.copy_in(offset + HEAD + skip, source, length);
+        // SAFETY: inside the mapping, which `self` keeps.
+        write(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
     }
 
     fn drain(
@@ -443,12 +444,6 @@ impl Transport for SharedMemory {
         // SAFETY: inside the mapping, which `self` keeps.
         let local = unsafe { UserAddress::new(peer.bulk.pointer(offset, length)) };
         self.move_bytes(Way::Write, owner, target, local, length)
-    }
-
-    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
-        let (peer, offset) = self.piece(bulk);
-        // SAFETY: inside the mapping, which `self` keeps.
-        write(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
     }
 
     fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress)) {

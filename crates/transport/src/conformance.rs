@@ -273,7 +273,7 @@ pub fn bulk_pieces_travel_and_come_back(make: &dyn Fn(u32) -> Job) {
     for length in [1, 64, 65, 5_000, limit] {
         let source = filled(length, 9);
         let bulk = job[0].claim(length).expect("bulk memory at first");
-        job[0].fill(bulk, 0, source.address(), length);
+        job[0].fill(bulk, 0, length, &mut |target| target.copy_apart(source.address(), length));
         let target = Scratch::new(length);
         assert_eq!(job[1].drain(bulk, 0, 1, target.address(), length), Ok(()));
         assert_eq!(content(&target), content(&source));

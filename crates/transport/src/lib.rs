@@ -133,8 +133,9 @@ pub trait Transport: Send + Sync {
         let _ = accept;
     }
 
-    /// Copies `length` bytes from `source` to a piece that this process has claimed, `skip` bytes from its start.
-    fn fill(&self, bulk: Bulk, skip: usize, source: UserAddress, length: usize);
+    /// Puts `length` bytes into a piece that this process has claimed, `skip` bytes from its start; `write` is told where, and
+    /// writes all of them.
+    fn fill(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress));
 
     /// Copies `length` bytes of a piece, from `skip` on, to `target` in the memory of `owner`.
     fn drain(
@@ -145,9 +146,6 @@ pub trait Transport: Send + Sync {
         target: UserAddress,
         length: usize,
     ) -> Result<(), MemoryError>;
-
-    /// As [`Transport::fill`], with bytes that `write` puts where it is told, all `length` of them.
-    fn fill_by(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress));
 
     /// As [`Transport::drain`] into memory of this process, with `read`, which is told where the `length` bytes are.
     fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress));

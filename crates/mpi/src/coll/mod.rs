@@ -5,13 +5,11 @@ mod board;
 mod cache;
 mod call;
 mod execution;
-mod pace;
 mod persistent;
 
 pub(crate) use board::BoardSlot;
 pub(crate) use cache::Cache;
 pub use call::{BlockTypes, Blocks, Call, Side};
-pub(crate) use pace::Pace;
 pub use parnass_collectives::{Operation as Collective, Overrides};
 pub use persistent::Persistent;
 

@@ -1,34 +1,40 @@
-//! Which sort of copy puts data on a board fastest.
+//! Which sort of copy puts data fastest where another process has read before.
 //!
 //! A store to a line that another core has read waits until that core has given it up. Where the two share a cache this is
 //! fast; where they do not (another socket, another part of the chip, or a virtual machine whose cores were placed so) it is ten
 //! times slower than a store past the caches. So the time of plain copies is taken, and when they are slow, copies go past
 //! the caches for a while.
 
-use parnass_base::UserAddress;
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::UserAddress;
+use crate::atomics::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// Shorter copies are always plain.
 const LEAST: usize = 4096;
 /// A plain copy of fewer bytes in a nanosecond is slow.
-const SLOW: u128 = 4;
+const SLOW: u128 = 6;
 /// So many slow ones in a row are no accident.
 const STRIKES: u32 = 3;
 /// Copies past the caches before a plain one is tried again.
 const AWAY: u32 = 1000;
 
 /// What was learned from the last copies.
-#[derive(Debug, Default)]
-pub(crate) struct Pace {
+#[derive(Debug)]
+pub struct Pace {
     strikes: AtomicU32,
     away: AtomicU32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { strikes: AtomicU32::new(0), away: AtomicU32::new(0) }
+    }
 }
 
 impl Pace {
     /// Copies to memory that other processes have read; the two ranges do not overlap.
     #[inline]
-    pub(super) fn copy(&self, target: UserAddress, source: UserAddress, length: usize) {
+    pub fn copy(&self, target: UserAddress, source: UserAddress, length: usize) {
         if length < LEAST {
             target.copy_apart(source, length)
         } else {
@@ -61,7 +67,7 @@ impl Pace {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -77,7 +83,7 @@ mod tests {
         assert_eq!(away(), 0);
         pace.learn(8192, 10_000);
         assert_eq!(away(), AWAY);
-        let (from, to) = (parnass_base::Scratch::new(8192), parnass_base::Scratch::new(8192));
+        let (from, to) = (crate::Scratch::new(8192), crate::Scratch::new(8192));
         from.address().write(&[7; 8192]);
         pace.copy(to.address(), from.address(), 8192);
         assert_eq!(away(), AWAY - 1);
