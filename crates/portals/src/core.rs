@@ -25,7 +25,6 @@ use crate::transfer;
 use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
-use crate::wheel::Wheels;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
@@ -82,7 +81,6 @@ pub struct Core {
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
     pub errands: Errands,
-    pub wheel: Wheels,
 }
 
 /// Bytes of bulk memory that a kept message takes, about.
@@ -157,7 +155,6 @@ impl Core {
             boards: Boards::default(),
             descriptions: OnceLock::new(),
             errands: Errands::default(),
-            wheel: Wheels::default(),
             transport: Ways::new(transport),
             tuning: Live::new(tuning),
         }

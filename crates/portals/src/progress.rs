@@ -296,7 +296,8 @@ impl Core {
         let changed = || self.has_work() || watched() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
-        let spins = self.transport.spins();
+        let serves = company == Company::Program;
+        let spins = if serves { 0 } else { self.transport.spins() };
         if !delayed {
             for turn in 1..=spins {
                 let looks = turn == HELP_FIRST || turn.is_multiple_of(HELP_EVERY);
@@ -311,7 +312,7 @@ impl Core {
         }
         let mut tries = 0;
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        while spins == 0 && self.transport.step_aside(tries) {
+        while spins == 0 && !serves && self.transport.step_aside(tries) {
             if changed() {
                 return;
             }
@@ -362,7 +363,6 @@ impl Core {
             || self.is_called()
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.pipes_move()
-            || self.wheel.is_there() && (control.events.count.get() != 0 || self.wheel.is_due())
     }
 
     /// Wakes the owner for what the helper has met: to look at a network is to read from it, and what is read wakes
@@ -373,13 +373,8 @@ impl Core {
         }
     }
 
-    /// Progress while no thread of this process waits. Whether anything happened.
+    /// Progress whose events are left for the owner. Returns whether anything happened.
     pub fn work_unattended(&self) -> bool {
-        self.wheel.turn().unwrap_or_else(|| self.work_for_owner())
-    }
-
-    /// Progress whose events are left for the owner.
-    fn work_for_owner(&self) -> bool {
         let nic = self.own();
         let mut outcome = Outcome::default();
         let mut happened = false;

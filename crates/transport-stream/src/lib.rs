@@ -17,7 +17,6 @@ mod peer;
 mod pipe;
 pub mod proof;
 pub mod seal;
-mod timer;
 #[rustfmt::skip]
 #[expect(clippy::derivable_impls, reason = "generated: with other defaults it could not be derived")]
 mod tuning;
@@ -32,6 +31,5 @@ pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use peer::{Pair, Peer, pair_key, world_name};
 pub use pipe::{Carrier, Pipe, Sight};
-pub use timer::Timer;
 pub use tuning::Tuning;
 pub use watch::Watch;

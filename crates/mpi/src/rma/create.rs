@@ -2,8 +2,7 @@
 
 use super::attached::Attached;
 use super::epoch::Epochs;
-use super::far::Far;
-use super::service::{Served, Service};
+use super::far::{Far, Service};
 use super::{Figures, Flavor, Reach, Target, Unordered, Window};
 use crate::attribute::AttributeStore;
 use crate::coll::{Call, Collective, Side};
@@ -307,7 +306,7 @@ impl Window {
         };
         let attached = Arc::<Attached>::default();
         let far = if outcomes.iter().any(|outcome| outcome[1] != 0) {
-            let served = Served {
+            let service = Service {
                 communicator: Arc::clone(&own),
                 own: targets[rank].clone(),
                 base,
@@ -315,7 +314,7 @@ impl Window {
                 member: me as u32,
                 attached: (memory.flavor() == Flavor::Dynamic).then(|| Arc::clone(&attached)),
             };
-            Some(Far::start(process, Service::new(served), size))
+            Some(Far::start(process, service, size)?)
         } else {
             None
         };
