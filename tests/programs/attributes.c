@@ -173,8 +173,8 @@ static int at_the_end(MPI_Comm comm, int keyval, void *value, void *extra)
     MPI_Finalized(&finalized);
     CHECK(!finalized, "MPI still works");
     CHECK_EQUAL(MPI_Comm_rank(comm, &rank), MPI_SUCCESS);
+    /* Written at exit, all lines at once, so that none of another rank comes between them. */
     printf("end %d of rank %d\n", (int)(intptr_t)value, check_rank);
-    fflush(stdout);
     return MPI_SUCCESS;
 }
 
