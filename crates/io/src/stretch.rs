@@ -6,16 +6,16 @@
 //! ```
 
 use crate::{Run, View};
+use parnass_base::PAGE;
 
 /// Where no hole is longer than this, no page of the stretch lies in a hole as a whole: to map it gives storage to no page that
 /// writing the runs one by one would leave out.
-pub const LONGEST_HOLE_IN_PAGES: u64 = PAGE - 1;
-const PAGE: u64 = 4096;
+pub const LONGEST_HOLE_IN_PAGES: u64 = PAGE as u64 - 1;
 
 /// Whether to write so many runs through a mapping of their stretch is likely cheaper than one call for each: a page that is
 /// brought in costs about as much as a call, and the mapping itself as much as a few.
 pub fn mapping_pays(runs: u64, span_bytes: u64) -> bool {
-    runs > 8 + span_bytes / PAGE
+    runs > 8 + span_bytes / PAGE as u64
 }
 
 /// How far a stretch may go.

@@ -217,7 +217,7 @@ fn suite(
     command.args(&run.launcher).args(["-n", &run.ranks.to_string()]).arg(environment.python());
     command.arg(places.root.join("tests/clients/run_mpi4py.py")).arg(&reports).arg(tests).arg("-v");
     if run.ranks > 1 {
-        // With it the tests of buffers run over twice as many kinds of arrays, which takes as much longer and differs only in Python.
+        // With numpy the tests of buffers run over twice as many kinds of arrays, which takes as much longer and differs only in Python.
         command.arg("--no-numpy");
     }
     for excluded in selection.excluded_module.iter().chain(&selection.excluded_test).filter(applies) {

@@ -252,9 +252,10 @@ impl Transfer {
         let longest = self.sieving.read_bytes.min(self.range().map_or(0, |(_, end)| end - stretch.offset));
         let sieve = sieve.get_or_insert_with(|| Scratch::new(longest as usize)).address();
         let there = self.disk.read(sieve, stretch.span(), stretch.offset)?;
-        let now = match there < stretch.span() {
-            true => (view.position_at(stretch.offset + there) - start).min(stretch.bytes),
-            false => stretch.bytes,
+        let now = if there < stretch.span() {
+            (view.position_at(stretch.offset + there) - start).min(stretch.bytes)
+        } else {
+            stretch.bytes
         };
         view.gather(start, now, sieve.offset((stretch.offset as i64).wrapping_neg()), target);
         Ok(now)

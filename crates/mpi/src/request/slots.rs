@@ -298,9 +298,13 @@ impl Slots {
     /// Gives a slot back. Events that still name it are ignored from now on.
     #[inline]
     pub(crate) fn release(&self, name: SlotName) {
-        let slot = self.slot(name.index());
+        self.release_slot(self.slot(name.index()), name);
+    }
+
+    #[inline(always)]
+    fn release_slot(&self, slot: &Slot, name: SlotName) {
         slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
-        self.push(name.index());
+        self.push_slot(slot, name.index());
     }
 
     /// Takes a slot that is all there is of a receive.
@@ -342,8 +346,7 @@ impl Slots {
         let source = if rank >= 0 { rank } else { slot.initiator.load(Ordering::Relaxed) as i32 };
         let tag = slot.match_bits.load(Ordering::Relaxed) as u32 as i32;
         slot.quick.store(false, Ordering::Relaxed);
-        slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
-        self.push_slot(slot, name.index());
+        self.release_slot(slot, name);
         Quickly::Ended(Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false })
     }
 
