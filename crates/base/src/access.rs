@@ -54,6 +54,14 @@ impl AccessLock {
         }
     }
 
+    /// Whether [`AccessLock::try_acquire`] would take it now.
+    pub fn is_open(&self, access: Access) -> bool {
+        match (access, self.word.load(Ordering::Relaxed)) {
+            (Access::Exclusive, word) => word == 0,
+            (Access::Shared, word) => word != ALONE,
+        }
+    }
+
     /// Gives the lock back; a full fence. Whether somebody waits, who must then be woken.
     #[inline]
     #[must_use]
@@ -92,6 +100,7 @@ mod tests {
         assert!(!lock.try_acquire(Access::Exclusive));
         assert!(!lock.release(Access::Shared));
         assert!(!lock.try_acquire(Access::Exclusive));
+        assert!(!lock.is_open(Access::Exclusive) && lock.is_open(Access::Shared));
         lock.begin_wait();
         assert!(lock.release(Access::Shared), "somebody waits");
         assert!(lock.try_acquire(Access::Exclusive));

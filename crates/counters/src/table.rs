@@ -99,7 +99,7 @@ pub const WINDOW_GETS: Program = Program(40);
 pub const WINDOW_GET_BYTES: Program = Program(41);
 /// All forms of MPI_Accumulate and MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap.
 pub const WINDOW_ACCUMULATES: Program = Program(42);
-/// Requests of others that the window's thread of this process has served, for those who cannot reach its memory.
+/// Requests of others that this process has carried out in its windows, for those who cannot reach its memory.
 pub const WINDOW_REQUESTS: Any = Any(43);
 /// Accesses of others of this node to created windows of this process that it has carried out itself, because it waited anyway.
 pub const WINDOW_ERRANDS: Any = Any(44);
@@ -559,7 +559,7 @@ pub const COUNTERS: &[Counter] = &[
         home: Home::Any(Any(43)),
         object: Object::Process,
         verbosity: Verbosity::TunerDetail,
-        what: "Requests of others that the window's thread of this process has served, for those who cannot reach its memory.",
+        what: "Requests of others that this process has carried out in its windows, for those who cannot reach its memory.",
     },
     Counter {
         name: "window_errands",

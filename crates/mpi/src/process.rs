@@ -205,8 +205,6 @@ pub struct Process {
     pub(crate) slots: Slots,
     pub(crate) activities: Activities,
     pub(crate) waiters: Waiters,
-    /// Those among the waiters that are threads of the library.
-    pub(crate) servants: Waiters,
     /// How many of its threads wait for a message to be found (MPI_Probe, MPI_Mprobe).
     pub(crate) probers: Waiters,
     pub(crate) staging: Arc<StagingPool>,
@@ -257,7 +255,6 @@ impl Process {
             slots: Slots::new(),
             activities: Activities::default(),
             waiters: Waiters::new(0),
-            servants: Waiters::new(0),
             probers: Waiters::new(0),
             staging: Arc::new(StagingPool::default()),
             described,
@@ -452,6 +449,8 @@ impl Process {
             self.synchronise()?;
         }
         self.observer().tell();
+        // A program may have left a window open.
+        self.nic.set_wheel(None);
         self.nic.close();
         self.finalized.store(true, Ordering::Release);
         if let Some(connector) = self.connector() {

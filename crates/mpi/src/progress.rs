@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::request::Status;
 use crate::request::slots::SlotName;
-use parnass_portals::{Company, ProcessId, Ticket};
+use parnass_portals::{Company, ProcessId, Ticket, Wheel};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An operation of several steps: a collective, the creation of a communicator.
 ///
@@ -36,8 +36,21 @@ enum Stage {
     Finished(Option<Result<Status>>),
 }
 
+/// For whom an activity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// For the program, which will ask for its result. It may call functions of the program.
+    Operation,
+    /// For other processes: it goes on while the program computes, and nothing waits for its end but who ends it.
+    Service,
+}
+
+/// Whether something that no event tells of has happened.
+type Watched = Box<dyn Fn() -> bool + Send>;
+
 /// An activity that has been started, shared by its request and the table of activities.
 pub(crate) struct Composite {
+    purpose: Purpose,
     stage: Mutex<Stage>,
     finished: AtomicBool,
 }
@@ -67,16 +80,26 @@ impl Composite {
 #[derive(Debug, Default)]
 pub(crate) struct Activities {
     table: Mutex<Table>,
+    /// Whether one is to be advanced, or something is watched for one.
     any_ready: AtomicBool,
-    /// How many are under way.
+    /// How many are under way for the program.
     live: AtomicU32,
+    /// How many services run, kept under the lock so that the first begins, and the last ends, what they need.
+    services: Mutex<u32>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Table {
     activities: Vec<Option<Arc<Composite>>>,
     free: Vec<u32>,
     ready: Vec<u32>,
+    watched: Vec<(u32, Watched)>,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Table").field("activities", &self.activities).finish_non_exhaustive()
+    }
 }
 
 /// What the activity that this thread advances has done.
@@ -90,13 +113,6 @@ struct Current {
 thread_local! {
     /// The activity that this thread advances: the owner of the operations that it starts.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
-    /// Whether this thread is one of the library's own, which serves the program.
-    static SERVES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// This thread is one of the library's own: it waits without spinning, and the threads of the program spin as if it were not there.
-pub(crate) fn serve() {
-    SERVES.set(true);
 }
 
 /// The activity that will own an operation that is started now.
@@ -139,7 +155,9 @@ impl Activities {
     }
 
     fn insert(&self, composite: Arc<Composite>) -> u32 {
-        self.live.fetch_add(1, Ordering::Relaxed);
+        if composite.purpose == Purpose::Operation {
+            self.live.fetch_add(1, Ordering::Relaxed);
+        }
         let mut table = lock(&self.table);
         if let Some(index) = table.free.pop() {
             table.activities[index as usize] = Some(composite);
@@ -150,23 +168,50 @@ impl Activities {
     }
 
     fn remove(&self, index: u32) {
-        self.live.fetch_sub(1, Ordering::Relaxed);
         let mut table = lock(&self.table);
-        table.activities[index as usize] = None;
+        let composite = table.activities[index as usize].take();
         table.free.push(index);
+        table.watched.retain(|(watcher, _)| *watcher != index);
+        if composite.is_some_and(|composite| composite.purpose == Purpose::Operation) {
+            self.live.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
-    fn take_ready(&self) -> Option<(u32, Arc<Composite>)> {
+    /// One that is to be advanced; `services`: none but those.
+    fn take_ready(&self, services: bool) -> Option<(u32, Arc<Composite>)> {
         let mut table = lock(&self.table);
-        loop {
-            let Some(index) = table.ready.pop() else {
-                self.any_ready.store(false, Ordering::Relaxed);
-                return None;
-            };
+        let Table { activities, ready, watched, .. } = &mut *table;
+        let mut at = ready.len();
+        while at > 0 {
+            at -= 1;
             // A mark may outlive its activity; a new activity of the same index then looks once too often.
-            if let Some(composite) = &table.activities[index as usize] {
-                return Some((index, Arc::clone(composite)));
+            match &activities[ready[at] as usize] {
+                Some(composite) if services && composite.purpose == Purpose::Operation => {}
+                Some(composite) => {
+                    let composite = Arc::clone(composite);
+                    return Some((ready.swap_remove(at), composite));
+                }
+                None => drop(ready.swap_remove(at)),
             }
+        }
+        if ready.is_empty() && watched.is_empty() {
+            self.any_ready.store(false, Ordering::Relaxed);
+        }
+        None
+    }
+
+    /// Marks those for which something has happened that they watch.
+    fn mark_watched(&self) {
+        let mut table = lock(&self.table);
+        let Table { ready, watched, .. } = &mut *table;
+        ready.extend(watched.iter().filter(|(_, happened)| happened()).map(|(index, _)| *index));
+    }
+
+    /// Whether a service has something to do of which no event tells.
+    fn is_due(&self) -> bool {
+        self.any_ready() && {
+            let table = lock(&self.table);
+            table.watched.iter().any(|(_, happened)| happened())
         }
     }
 
@@ -208,7 +253,7 @@ impl Process {
             self.take_in_news();
         }
         if self.activities.any_ready() {
-            self.advance_ready();
+            self.advance_ready(false);
         }
         // Threads that probe wait for unexpected messages, which come without an event. Whoever began before the NIC took
         // one in is seen here: the NIC's lock is between the two.
@@ -238,10 +283,31 @@ impl Process {
     }
 
     #[cold]
-    fn advance_ready(&self) {
-        while let Some((index, composite)) = self.activities.take_ready() {
+    fn advance_ready(&self, services: bool) {
+        self.activities.mark_watched();
+        while let Some((index, composite)) = self.activities.take_ready(services) {
             self.advance_one(index, &composite);
         }
+    }
+
+    /// Turns the wheel for the services while the program computes. What has come for its own operations is noted, and is left to it.
+    fn turn_for_services(&self) -> bool {
+        let mut happened = self.nic().progress(&mut |event| {
+            if let Some(owner) = self.slots.deliver(&event) {
+                self.activities.mark(owner);
+            }
+        });
+        if self.faults.has_news() {
+            self.take_in_news();
+        }
+        if self.activities.any_ready() {
+            happened |= self.activities.is_due();
+            self.advance_ready(true);
+        }
+        if happened {
+            self.wake_waiters(0);
+        }
+        happened
     }
 
     /// Advances one activity until it waits; if another thread does so already, that one goes round again.
@@ -293,7 +359,52 @@ impl Process {
 
     /// Starts an activity; it is advanced a first time before this returns.
     pub(crate) fn start_activity(&self, activity: Box<dyn Activity>) -> Arc<Composite> {
+        self.start_for(Purpose::Operation, activity)
+    }
+
+    /// Starts an activity for other processes, which goes on while the program computes, until [`Process::end_service`].
+    pub(crate) fn start_service(self: &Arc<Self>, activity: Box<dyn Activity>) -> Arc<Composite> {
+        {
+            let mut services = lock(&self.activities.services);
+            if *services == 0 {
+                // Those who turn the wheel for it are threads beside those of the program.
+                self.admit_thread();
+                self.nic().set_wheel(Some(Arc::new(ServiceWheel(Arc::downgrade(self)))));
+            }
+            *services += 1;
+        }
+        self.start_for(Purpose::Service, activity)
+    }
+
+    /// A service is over. To be called by the thread that has ended it.
+    pub(crate) fn end_service(&self) {
+        let mut services = lock(&self.activities.services);
+        *services -= 1;
+        if *services == 0 {
+            self.nic().set_wheel(None);
+        }
+    }
+
+    /// Has the activity that advances on this thread advanced when `happened` says so, as long as it is not over: for what no event
+    /// tells of, and who does it rings the process and its helper. Replaces what it has watched before.
+    pub(crate) fn watch_in_activity(&self, happened: Watched) {
+        let Some(index) = current_owner() else { return };
+        let mut table = lock(&self.activities.table);
+        table.watched.retain(|(watcher, _)| *watcher != index);
+        table.watched.push((index, happened));
+        // Pairs with the acquire in `take_ready`.
+        self.activities.any_ready.store(true, Ordering::Release);
+    }
+
+    /// The activity that advances on this thread watches nothing any more.
+    pub(crate) fn watch_no_more(&self) {
+        let Some(index) = current_owner() else { return };
+        lock(&self.activities.table).watched.retain(|(watcher, _)| *watcher != index);
+    }
+
+    fn start_for(&self, purpose: Purpose, activity: Box<dyn Activity>) -> Arc<Composite> {
         let composite = Arc::new(Composite {
+            purpose,
             stage: Mutex::new(Stage::Waiting(activity)),
             finished: AtomicBool::new(false),
         });
@@ -358,13 +469,8 @@ impl Process {
     ) -> Option<T> {
         let concurrent = self.slots.is_concurrent();
         let mut company = Company::None;
-        let serves = concurrent && SERVES.get();
         if concurrent {
-            let others = self.waiters.fetch_add(1, Ordering::SeqCst);
-            if serves {
-                self.servants.fetch_add(1, Ordering::Relaxed);
-                company = Company::Program;
-            } else if others > self.servants.load(Ordering::Relaxed) {
+            if self.waiters.fetch_add(1, Ordering::SeqCst) > 0 {
                 company = Company::Others;
             }
             // Pairs with the fence in `wake_waiters`.
@@ -377,9 +483,6 @@ impl Process {
             wait(ticket, company);
         }
         if concurrent {
-            if serves {
-                self.servants.fetch_sub(1, Ordering::Relaxed);
-            }
             self.waiters.fetch_sub(1, Ordering::SeqCst);
         }
         value
@@ -388,6 +491,19 @@ impl Process {
     /// How many threads sleep in a wait or are about to.
     pub fn waiters(&self) -> u32 {
         self.waiters.load(Ordering::Relaxed)
+    }
+}
+
+/// Turns the wheel of a process that computes, for its services.
+struct ServiceWheel(Weak<Process>);
+
+impl Wheel for ServiceWheel {
+    fn turn(&self) -> bool {
+        self.0.upgrade().is_some_and(|process| process.turn_for_services())
+    }
+
+    fn is_due(&self) -> bool {
+        self.0.upgrade().is_some_and(|process| process.activities.is_due())
     }
 }
 

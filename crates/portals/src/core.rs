@@ -25,6 +25,7 @@ use crate::transfer;
 use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
+use crate::wheel::Wheels;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
@@ -81,6 +82,7 @@ pub struct Core {
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
     pub errands: Errands,
+    pub wheel: Wheels,
 }
 
 /// Bytes of bulk memory that a kept message takes, about.
@@ -155,6 +157,7 @@ impl Core {
             boards: Boards::default(),
             descriptions: OnceLock::new(),
             errands: Errands::default(),
+            wheel: Wheels::default(),
             transport: Ways::new(transport),
             tuning: Live::new(tuning),
         }

@@ -40,7 +40,7 @@ impl Helper {
         let core = core.clone();
         let thread = std::thread::Builder::new()
             .name("parnass-helper".into())
-            .stack_size(128 << 10)
+            .stack_size(256 << 10)
             .spawn(move || run(&core));
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
     }
@@ -78,8 +78,10 @@ fn run(core: &Core) {
             core.transport.sleep_helper(Some(ATTENDED_PAUSE), &mut || stopping() || core.is_left_with_work());
             idle += 1;
         }
-        // The owner may be about to wait, and do it all itself.
-        std::thread::sleep(Duration::from_micros(core.tuning.helper_pause().into()));
+        // The owner may be about to wait, and do it all itself. What others wait for is done first.
+        if idle != 0 || !core.wheel.is_there() {
+            std::thread::sleep(Duration::from_micros(core.tuning.helper_pause().into()));
+        }
         if !core.is_attended() {
             if core.work_unattended() {
                 core.counters.count_any(HELPER_WORKS, 1);

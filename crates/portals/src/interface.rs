@@ -197,8 +197,15 @@ pub enum Company {
     None,
     /// Other threads of this process, which may need the same processor.
     Others,
-    /// The program, which this thread serves: it must not take the processor from it while there is nothing to do, and is woken soon.
-    Program,
+}
+
+/// What a process does for others while it computes, beyond what its NIC does.
+pub trait Wheel: Send + Sync {
+    /// Takes events, and does what they ask for. Whether there was anything. Called by threads of this crate and of the transport.
+    fn turn(&self) -> bool;
+
+    /// Whether there is something to do of which no event tells.
+    fn is_due(&self) -> bool;
 }
 
 /// Why the NIC refused.
@@ -272,6 +279,20 @@ impl Interface {
     #[inline]
     pub fn observer(&self) -> &Arc<Observer> {
         &self.core.observer
+    }
+
+    /// Who takes the events while no thread of this process waits; without anybody they are left for the program. `None` takes
+    /// that back, and when it returns nobody is called any more.
+    pub fn set_wheel(&self, wheel: Option<Arc<dyn Wheel>>) {
+        if wheel.is_some() {
+            self.helper.start(&self.core);
+        }
+        self.core.wheel.set(wheel);
+    }
+
+    /// Wakes the helper of a process, if it is on this node, for a message for which that process has a [`Wheel`].
+    pub fn call_helper(&self, process: ProcessId) {
+        self.core.transport.ring_helper(process.0);
     }
 
     /// Replaces the values of the tuning, from now on.
@@ -646,6 +667,9 @@ impl Interface {
             return;
         }
         core.transport.show(parnass_transport::Waiting::Not);
+        if core.wheel.is_there() {
+            core.transport.attend_soon(Prospect::Request);
+        }
         if self.helper.is_started() && core.is_moving() {
             core.transport.ring_helper(core.me);
         }

@@ -46,6 +46,7 @@ mod travel;
 #[rustfmt::skip]
 mod tuning;
 mod ways;
+mod wheel;
 
 pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
@@ -53,7 +54,7 @@ pub use memory::{Descriptions, Memory};
 
 pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
-    ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket,
+    ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket, Wheel,
 };
 pub use parnass_base::access::Access;
 pub use parnass_transport::MemoryError;

@@ -296,12 +296,11 @@ impl Core {
         let changed = || self.has_work() || watched() || self.transport.rings() != ticket.0;
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
-        let serves = company == Company::Program;
-        let spins = if serves { 0 } else { self.transport.spins() };
+        let spins = self.transport.spins();
         if !delayed {
             for turn in 1..=spins {
                 let looks = turn == HELP_FIRST || turn.is_multiple_of(HELP_EVERY);
-                if changed() || (expecting && looks && self.help_all().worked) {
+                if changed() || looks && (expecting && self.help_all().worked || self.wheel.is_due()) {
                     return;
                 }
                 if company == Company::Others && turn >= ALONE && turn.is_multiple_of(YIELD_EVERY) {
@@ -312,8 +311,8 @@ impl Core {
         }
         let mut tries = 0;
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        while spins == 0 && !serves && self.transport.step_aside(tries) {
-            if changed() {
+        while spins == 0 && self.transport.step_aside(tries) {
+            if changed() || self.wheel.is_due() {
                 return;
             }
             tries += 1;
@@ -332,7 +331,8 @@ impl Core {
         let deadline = limit.into_iter().chain(deadline).min();
         // Others, who drive this NIC from here on, would have to force a fence on this process.
         self.post_all();
-        self.sleep(ticket, awaited, deadline, &mut || self.has_work() || watched());
+        // Who rings wakes sleepers only: what was rung for since the last turn of the wheel is seen by the last look.
+        self.sleep(ticket, awaited, deadline, &mut || self.has_work() || watched() || self.wheel.is_due());
     }
 
     // ---- what the helper thread asks and does
@@ -363,6 +363,7 @@ impl Core {
             || self.is_called()
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.pipes_move()
+            || self.wheel.is_there() && (control.events.count.get() != 0 || self.wheel.is_due())
     }
 
     /// Wakes the owner for what the helper has met: to look at a network is to read from it, and what is read wakes
@@ -373,8 +374,13 @@ impl Core {
         }
     }
 
-    /// Progress whose events are left for the owner. Returns whether anything happened.
+    /// Progress while no thread of this process waits. Whether anything happened.
     pub fn work_unattended(&self) -> bool {
+        self.wheel.turn().unwrap_or_else(|| self.work_for_owner())
+    }
+
+    /// Progress whose events are left for the owner.
+    fn work_for_owner(&self) -> bool {
         let nic = self.own();
         let mut outcome = Outcome::default();
         let mut happened = false;

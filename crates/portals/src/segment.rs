@@ -149,8 +149,13 @@ impl Segment {
     #[inline]
     pub fn release(&self, member: u32, access: Access) {
         if self.guards[member as usize].access.release(access) {
-            self.ring_all();
+            self.ring_all(member);
         }
+    }
+
+    /// Whether the access lock of a member can be had now.
+    pub fn may_acquire(&self, member: u32, access: Access) -> bool {
+        self.guards[member as usize].access.is_open(access)
     }
 
     /// This process is about to wait for the access lock of a member, or does so no longer.
@@ -160,7 +165,7 @@ impl Segment {
     }
 
     #[cold]
-    fn ring_all(&self) {
+    fn ring_all(&self, owner: u32) {
         for member in &self.members {
             if member.0 != self.core.me {
                 self.core.transport.ring_unfenced(member.0);
@@ -168,6 +173,8 @@ impl Segment {
         }
         // Another thread of this process may wait.
         self.core.transport.ring_always();
+        // Or the owner for others, while it computes.
+        self.core.transport.ring_helper(self.members[owner as usize].0);
     }
 
     /// Takes the lock under which the part of a member is updated.

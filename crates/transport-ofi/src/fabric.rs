@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::socket::Part;
-use parnass_transport_stream::{Carrier, Pipe, Sight, lock};
+use parnass_transport_stream::{Carrier, Pipe, Sight, Timer, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::fmt;
 use std::io;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 /// What an event of the gate is about.
 pub const ARRIVALS: u64 = 0;
 pub const BELL: u64 = 1;
+pub const TIMER: u64 = 2;
 /// So long the end of a stream waits until the peer has heard all of it.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Looks in a row after which a provider is taken at its word though it says that there is more.
@@ -82,6 +83,7 @@ pub struct Fabric {
     /// What the keeper sleeps on; arrivals are in it while armed, where the provider can tell of them.
     pub gate: OwnedFd,
     pub bell: OwnedFd,
+    pub timer: Timer,
     /// Whether the provider can tell of arrivals.
     pub tells: bool,
     pub lost: Mutex<Vec<(u32, io::Error)>>,
@@ -102,6 +104,8 @@ impl Fabric {
         let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&gate, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        let timer = Timer::new()?;
+        epoll::add(&gate, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         let tells = match engine.endpoint.wait_descriptor() {
             None => false,
             Some(arrivals) => {
@@ -112,7 +116,7 @@ impl Fabric {
         };
         let engine = Arc::new(Mutex::new(engine));
         let (lost, looks, blocked) = (Mutex::default(), AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Fabric { engine, contacts, provider, gate, bell, tells, lost, looks, blocked })
+        Ok(Fabric { engine, contacts, provider, gate, bell, timer, tells, lost, looks, blocked })
     }
 
     /// The engine, alone.
@@ -212,5 +216,9 @@ impl Carrier for Fabric {
     fn ring(&self) {
         // The counter cannot overflow: the keeper empties it.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn ring_after(&self, time: Duration) {
+        self.timer.set(time);
     }
 }

@@ -1,7 +1,7 @@
 //! The thread that calls peers again who have not answered, lets the provider work while nobody else does, and wakes the
 //! process for arrivals.
 
-use crate::fabric::{ARRIVALS, BELL, Fabric};
+use crate::fabric::{ARRIVALS, BELL, Fabric, TIMER};
 use parnass_base::atomics::Ordering;
 use parnass_transport::Waker;
 use parnass_transport_stream::{Carrier, INTERFACE_VARIABLE, Loss, Stage, Streams, Watch, lock};
@@ -47,6 +47,11 @@ impl Keeper {
                     BELL => {
                         let mut count = [0; 8];
                         let _ = rustix::io::read(&fabric.bell, &mut count);
+                        rung = true;
+                    }
+                    TIMER => {
+                        fabric.timer.take();
+                        self.streams.remind();
                         rung = true;
                     }
                     _ => (),

@@ -17,6 +17,7 @@ mod peer;
 mod pipe;
 pub mod proof;
 pub mod seal;
+mod timer;
 #[rustfmt::skip]
 #[expect(clippy::derivable_impls, reason = "generated: with other defaults it could not be derived")]
 mod tuning;
@@ -31,5 +32,6 @@ pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use peer::{Pair, Peer, pair_key, world_name};
 pub use pipe::{Carrier, Pipe, Sight};
+pub use timer::Timer;
 pub use tuning::Tuning;
 pub use watch::Watch;

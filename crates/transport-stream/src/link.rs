@@ -29,6 +29,9 @@ const ROOM: usize = 1 << 20;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
 
+/// A process that has left the library for so long computes: requests of others are taken by the keeper.
+const QUIET: Duration = Duration::from_micros(400);
+
 /// How long the end of a process waits for what it has to say: longer than a connection may take to come up.
 const FAREWELL: Duration = Duration::from_secs(30);
 /// And then for its peers to know that it is gone.
@@ -172,6 +175,9 @@ pub struct Streams<C: Carrier> {
     pub prospect: AtomicU32,
     /// The prospects for which what the keeper was told of last had been taken by others before it, a bit each.
     pub needless: AtomicU32,
+    /// When the keeper was last asked to come after [`QUIET`], in nanoseconds since `began`; 0: it has come.
+    reminded: AtomicU64,
+    began: Instant,
     /// Whether the keeper is to arm the carrier.
     pub wanted: AtomicBool,
     /// Whether a look has sent something that had to wait for room.
@@ -214,6 +220,8 @@ impl<C: Carrier> Streams<C> {
             watched: AtomicBool::new(true),
             prospect: AtomicU32::new(0),
             needless: AtomicU32::new(0),
+            reminded: AtomicU64::new(0),
+            began: Instant::now(),
             wanted: AtomicBool::new(false),
             moved: AtomicBool::new(false),
             closing: AtomicBool::new(false),
@@ -306,6 +314,9 @@ impl<C: Carrier> Streams<C> {
     /// See [`parnass_transport::Network::arm_lightly`].
     #[inline]
     pub fn watch_lightly(&self, prospect: Prospect) {
+        if prospect == Prospect::Request {
+            return self.watch_after_a_while();
+        }
         let prospect = prospect as u32;
         if !self.watched.load(Ordering::Relaxed) && self.needless.load(Ordering::Relaxed) & prospect == 0 {
             self.watch_again(prospect);
@@ -324,6 +335,29 @@ impl<C: Carrier> Streams<C> {
             self.carrier.ring();
         } else {
             self.watch(prospect);
+        }
+    }
+
+    /// Has the carrier armed when the process does not come back for [`QUIET`]. As long as it does, the clock is read and mostly
+    /// nothing else is done, and the keeper sleeps.
+    fn watch_after_a_while(&self) {
+        if self.watched.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = self.began.elapsed().as_nanos() as u64;
+        let reminded = self.reminded.load(Ordering::Relaxed);
+        if reminded == 0 || now.saturating_sub(reminded) > QUIET.as_nanos() as u64 / 2 {
+            self.reminded.store(now, Ordering::Relaxed);
+            self.carrier.ring_after(QUIET);
+        }
+    }
+
+    /// For the keeper: the time of [`Carrier::ring_after`] is over.
+    pub fn remind(&self) {
+        self.reminded.store(0, Ordering::Relaxed);
+        if !self.watched.swap(true, Ordering::Relaxed) {
+            self.prospect.store(0, Ordering::Relaxed);
+            self.wanted.store(true, Ordering::Release);
         }
     }
 

@@ -35,7 +35,7 @@ impl<C: Carrier> StreamNetwork<C> {
         name: &str,
         keep: impl FnOnce() + Send + 'static,
     ) -> io::Result<StreamNetwork<C>> {
-        let thread = std::thread::Builder::new().name(name.into()).stack_size(128 << 10).spawn(keep)?;
+        let thread = std::thread::Builder::new().name(name.into()).stack_size(256 << 10).spawn(keep)?;
         Ok(StreamNetwork { streams, polls: AtomicU32::new(0), keeper: Mutex::new(Some(thread)) })
     }
 

@@ -93,4 +93,7 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Wakes the keeper.
     fn ring(&self);
+
+    /// Wakes the keeper after so long, and not when an earlier call would have: it calls [`crate::Streams::remind`].
+    fn ring_after(&self, time: std::time::Duration);
 }

@@ -172,6 +172,7 @@ mod tests {
         fn look(&self, _: &mut dyn FnMut(Sight<Nothing>)) {}
         fn arm(&self) {}
         fn ring(&self) {}
+        fn ring_after(&self, _: Duration) {}
     }
 
     #[test]

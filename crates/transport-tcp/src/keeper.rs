@@ -4,7 +4,7 @@
 //! messages are being gathered it looks after them, so that none waits long for others.
 
 use crate::address::candidates;
-use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets};
+use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets, TIMER};
 use parnass_base::atomics::Ordering;
 use parnass_transport::Waker;
 use parnass_transport_stream::handshake::{Callee, Caller, Move};
@@ -142,6 +142,10 @@ impl Keeper {
                     BELL => {
                         let mut count = [0; 8];
                         let _ = rustix::io::read(&self.streams.carrier.bell, &mut count);
+                    }
+                    TIMER => {
+                        self.streams.carrier.timer.take();
+                        self.streams.remind();
                     }
                     name if (name as usize) < self.listeners.len() => self.let_in(name as usize),
                     name => self.advance(name),

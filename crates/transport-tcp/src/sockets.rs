@@ -4,17 +4,19 @@ use crate::address::{Contact, Contacts};
 use parnass_base::socket::{self, InterfaceAddress, Part};
 use parnass_base::{Growing, UserAddress};
 use parnass_transport_stream::interfaces::interface_of;
-use parnass_transport_stream::{Carrier, Pipe, Sight, lock};
+use parnass_transport_stream::{Carrier, Pipe, Sight, Timer, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// What an event of the gate is about, besides connections that are not established.
 pub const SOCKETS: u64 = u64::MAX;
 pub const BELL: u64 = u64::MAX - 1;
+pub const TIMER: u64 = u64::MAX - 2;
 
 /// An established connection.
 #[derive(Debug)]
@@ -90,6 +92,7 @@ pub struct Sockets {
     /// What the keeper sleeps on; the connections are in it while armed.
     pub gate: OwnedFd,
     pub bell: OwnedFd,
+    pub timer: Timer,
     pub commands: Mutex<Vec<Command>>,
 }
 
@@ -106,9 +109,21 @@ impl Sockets {
         let gate = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&gate, &bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        let timer = Timer::new()?;
+        epoll::add(&gate, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         epoll::add(&gate, &sockets, EventData::new_u64(SOCKETS), EventFlags::IN | EventFlags::ONESHOT)?;
         let others = Growing::default();
-        Ok(Sockets { machine, own, others, interfaces, sockets, gate, bell, commands: Mutex::default() })
+        Ok(Sockets {
+            machine,
+            own,
+            others,
+            interfaces,
+            sockets,
+            gate,
+            bell,
+            timer,
+            commands: Mutex::default(),
+        })
     }
 
     /// Where a peer is.
@@ -186,5 +201,9 @@ impl Carrier for Sockets {
     fn ring(&self) {
         // The counter cannot overflow: the keeper empties it.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn ring_after(&self, time: Duration) {
+        self.timer.set(time);
     }
 }

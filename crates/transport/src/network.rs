@@ -31,6 +31,8 @@ pub enum Prospect {
     Posted = 1,
     /// Certainly the next part of something that has begun.
     Moving = 2,
+    /// Perhaps a request, at any time, for which somebody waits.
+    Request = 4,
 }
 
 /// Moves messages, with payloads that follow them, between processes that share no memory. Nothing blocks.
@@ -84,7 +86,7 @@ pub trait Network: Send + Sync {
     fn arm(&self);
 
     /// As [`Network::arm`], for a process that does not sleep: nothing is done where the waker will be called anyway, or where it was
-    /// of no use when it was called last with this prospect.
+    /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
     fn arm_lightly(&self, prospect: Prospect);
 
     /// A peer is dead: nothing goes there or comes from there any more, and no memory that was lent or named for it is used.

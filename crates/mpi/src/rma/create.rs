@@ -2,7 +2,8 @@
 
 use super::attached::Attached;
 use super::epoch::Epochs;
-use super::far::{Far, Service};
+use super::far::Far;
+use super::service::{Served, Service};
 use super::{Figures, Flavor, Reach, Target, Unordered, Window};
 use crate::attribute::AttributeStore;
 use crate::coll::{Call, Collective, Side};
@@ -306,7 +307,7 @@ impl Window {
         };
         let attached = Arc::<Attached>::default();
         let far = if outcomes.iter().any(|outcome| outcome[1] != 0) {
-            let service = Service {
+            let served = Served {
                 communicator: Arc::clone(&own),
                 own: targets[rank].clone(),
                 base,
@@ -314,7 +315,7 @@ impl Window {
                 member: me as u32,
                 attached: (memory.flavor() == Flavor::Dynamic).then(|| Arc::clone(&attached)),
             };
-            Some(Far::start(process, service, size)?)
+            Some(Far::start(process, Service::new(served), size))
         } else {
             None
         };

@@ -1,46 +1,43 @@
-//! Targets that can be reached by messages only: those on other nodes, and those whose memory the kernel does not open. A thread of the
-//! target, the *service* of the window, takes the requests, so that they are carried out while the program computes.
+//! Targets that can be reached by messages only: those on other nodes, and those whose memory the kernel does not open. The *service* of
+//! the window takes the requests at the target (`service.rs`).
 //!
 //! A request is a header of eight words, and a payload if it has one: a table of runs (offset and length, where the target's data is not
 //! one run), then the data. A short payload follows the header in its message; a longer one is a message of its own. Requests of one origin to one target are carried out in order. What returns data, and a lock, is answered;
 //! what does not is made certain by a flush, which is answered when all before it is done.
 
-use super::accumulate::{Combination, update_spot};
-use super::attached::Attached;
-use super::transfer::{Place, Spot, packed, require_room};
+use super::service::Service;
+use super::transfer::{Place, packed, require_room};
 use super::{Target, Window, guard};
-use crate::comm::{Communicator, Plane};
+use crate::Result;
+use crate::comm::Plane;
 use crate::constants::*;
-use crate::datatype::{Buffer, CountForm, Datatype};
+use crate::datatype::{Buffer, Datatype};
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
+use crate::progress::Composite;
 use crate::request::Operation;
-use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
-use parnass_counters::WINDOW_REQUESTS;
 use parnass_datatype::Operator;
-use parnass_portals::{Access, Segment};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use parnass_portals::Access;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 /// Tag of the headers. (1 and 2 are those of `sync`.)
-const REQUEST: u32 = 3;
+pub(super) const REQUEST: u32 = 3;
 /// From here on every request has two tags of its own: for its payload, and for its answer.
 const FIRST_OWN: u32 = 16;
 /// Numbers of requests come round after this many.
 const SERIALS: u32 = 1 << 24;
 const WORDS: usize = 8;
-const HEADER_BYTES: usize = WORDS * size_of::<u64>();
+pub(super) const HEADER_BYTES: usize = WORDS * size_of::<u64>();
 /// The longest payload in the message of its header, in bytes.
-const TOGETHER: usize = 4 << 10;
-const RUN_BYTES: usize = 2 * size_of::<u64>();
+pub(super) const TOGETHER: usize = 4 << 10;
+pub(super) const RUN_BYTES: usize = 2 * size_of::<u64>();
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-enum Kind {
+pub(super) enum Kind {
     Put = 1,
     Get,
     /// An accumulate; answered with what was there.
@@ -71,20 +68,20 @@ impl Kind {
 
 /// A header.
 #[derive(Clone, Copy, Debug)]
-struct Request {
-    kind: Kind,
-    serial: u32,
+pub(super) struct Request {
+    pub kind: Kind,
+    pub serial: u32,
     /// From the base of the target's part of the window.
-    start: i64,
+    pub start: i64,
     /// Bytes of the target's data.
-    length: u64,
+    pub length: u64,
     /// How many runs stand in front of the payload; 0 where the data is one run at `start`.
-    runs: u64,
+    pub runs: u64,
     /// Bytes of the payload, runs and data.
-    payload: u64,
+    pub payload: u64,
     /// Handle values of a predefined operation and of the predefined datatype of an accumulate.
-    op: usize,
-    datatype: usize,
+    pub op: usize,
+    pub datatype: usize,
 }
 
 impl Request {
@@ -105,7 +102,7 @@ impl Request {
         ]
     }
 
-    fn from_words(words: [u64; WORDS]) -> Option<Request> {
+    pub fn from_words(words: [u64; WORDS]) -> Option<Request> {
         Some(Request {
             kind: Kind::ALL.into_iter().find(|kind| *kind as u64 == words[0])?,
             serial: words[1] as u32,
@@ -118,16 +115,16 @@ impl Request {
         })
     }
 
-    fn payload_tag(&self) -> u32 {
+    pub fn payload_tag(&self) -> u32 {
         FIRST_OWN + 2 * self.serial
     }
 
-    fn answer_tag(&self) -> u32 {
+    pub fn answer_tag(&self) -> u32 {
         self.payload_tag() + 1
     }
 }
 
-fn bytes_of(memory: &Scratch) -> UserBytes {
+pub(super) fn bytes_of(memory: &Scratch) -> UserBytes {
     UserBytes { address: memory.address(), length: memory.len() as u64 }
 }
 
@@ -135,46 +132,51 @@ fn finish(process: &Process, mut operation: Operation) -> Result<()> {
     process.wait_until(operation.awaited(), || operation.poll(process)).map(drop)
 }
 
+/// How much has gone to a target, and how much of it is certain.
+#[derive(Debug, Default)]
+struct Certainty {
+    sent: AtomicU64,
+    certain: AtomicU64,
+}
+
+impl Certainty {
+    /// Something has gone. Not before it has: who flushes for another thread sends its request behind what is noted here.
+    fn note(&self) {
+        // Release pairs with the acquire in `open`.
+        self.sent.fetch_add(1, Ordering::Release);
+    }
+
+    /// Up to where a flush that is sent now makes certain; `None` if all is. Another thread whose flush is not answered yet
+    /// changes nothing of that.
+    fn open(&self) -> Option<u64> {
+        let sent = self.sent.load(Ordering::Acquire);
+        // Acquire pairs with the release in `settle`: what the other thread was told has happened.
+        (self.certain.load(Ordering::Acquire) < sent).then_some(sent)
+    }
+
+    /// A flush was answered.
+    fn settle(&self, up_to: u64) {
+        self.certain.fetch_max(up_to, Ordering::Release);
+    }
+}
+
 /// What a window has where some ranks can be reached by messages only.
 #[derive(Debug)]
 pub(super) struct Far {
     serial: AtomicU32,
-    /// Targets to which something went that no flush has made certain yet.
-    unsettled: Box<[AtomicBool]>,
-    service: Mutex<Option<JoinHandle<()>>>,
+    /// By target.
+    certainty: Box<[Certainty]>,
+    service: Mutex<Option<Arc<Composite>>>,
 }
 
 impl Far {
     /// Starts the service of this process.
-    pub fn start(process: &Arc<Process>, window: Service, size: usize) -> Result<Far> {
-        process.admit_thread();
-        let own = Arc::clone(process);
-        let thread = std::thread::Builder::new()
-            .name("parnass-window".into())
-            .stack_size(256 << 10)
-            .spawn(move || {
-                parnass_base::process::block_signals();
-                parnass_base::process::be_prompt();
-                parnass_counters::be_silent();
-                crate::progress::serve();
-                if let Err(error) = window.run(&own) {
-                    // Nobody would ever be answered.
-                    let text =
-                        format!("the thread that serves a window of this process cannot go on: {}", error.message());
-                    own.abort(error.class(), &text);
-                }
-            })
-            .map_err(|error| {
-                Error::new(
-                    MPI_ERR_NO_MEM,
-                    format!("no thread can be had for a window with ranks on other nodes: {error}; allow more threads"),
-                )
-            })?;
-        Ok(Far {
+    pub fn start(process: &Arc<Process>, service: Service, size: usize) -> Far {
+        Far {
             serial: AtomicU32::new(0),
-            unsettled: (0..size).map(|_| AtomicBool::new(false)).collect(),
-            service: Mutex::new(Some(thread)),
-        })
+            certainty: (0..size).map(|_| Certainty::default()).collect(),
+            service: Mutex::new(Some(process.start_service(Box::new(service)))),
+        }
     }
 }
 
@@ -204,10 +206,14 @@ impl Window {
         }
         let plane = Plane::PointToPoint;
         let first = process.start_send_bytes(&self.communicator, plane, rank, REQUEST, bytes_of(&header))?;
+        let target = self.communicator.peer(rank);
+        process.nic().call_helper(target);
         if payload.length > together as u64 {
             let tag = request.payload_tag();
             let second = process.start_send_bytes(&self.communicator, plane, rank, tag, payload)?;
             finish(process, second)?;
+            // Where it was this process that moved the payload, the target does not know that it is there.
+            process.nic().call_helper(target);
         }
         finish(process, first)?;
         Ok(request)
@@ -231,9 +237,11 @@ impl Window {
     }
 
     fn settle_far(&self, process: &Process, far: &Far, rank: i32) -> Result<()> {
-        if far.unsettled[rank as usize].swap(false, Ordering::Relaxed) {
+        let certainty = &far.certainty[rank as usize];
+        if let Some(sent) = certainty.open() {
             let request = self.send(process, rank, Request::new(Kind::Flush), UserBytes::EMPTY)?;
             self.answer(process, rank, &request, UserBytes::EMPTY)?;
+            certainty.settle(sent);
         }
         Ok(())
     }
@@ -314,12 +322,6 @@ impl Window {
         self.send(process, rank, request, bytes_of(&whole))
     }
 
-    fn mark_unsettled(&self, rank: i32) {
-        if let Some(far) = &self.far {
-            far.unsettled[rank as usize].store(true, Ordering::Relaxed);
-        }
-    }
-
     pub(super) fn far_put(
         &self,
         process: &Process,
@@ -341,8 +343,9 @@ impl Window {
                 data.address()
             }
         };
-        self.mark_unsettled(place.rank);
-        self.send_data(process, place.rank, request, &runs, UserBytes { address, length }).map(drop)
+        self.send_data(process, place.rank, request, &runs, UserBytes { address, length })?;
+        self.far(place.rank)?.certainty[place.rank as usize].note();
+        Ok(())
     }
 
     pub(super) fn far_get(
@@ -425,189 +428,44 @@ impl Window {
 
     /// Ends the service of this process. No request is on its way to it.
     pub(super) fn stop_service(&self, process: &Process) -> Result<()> {
-        let thread = self.far.as_ref().and_then(|far| guard(&far.service).take());
-        if let Some(thread) = thread {
+        let service = self.far.as_ref().and_then(|far| guard(&far.service).take());
+        if let Some(service) = service {
             self.send(process, self.rank(), Request::new(Kind::Stop), UserBytes::EMPTY)?;
-            let _ = thread.join();
+            process.wait_until(None, || service.is_finished().then_some(()));
+            process.end_service();
         }
         Ok(())
     }
 }
 
-/// What carries out the requests of others at this process.
-#[derive(Debug)]
-pub(super) struct Service {
-    pub communicator: Arc<Communicator>,
-    /// This process as a target.
-    pub own: Target,
-    pub base: UserAddress,
-    pub segment: Arc<Segment>,
-    pub member: u32,
-    /// What may be accessed, of a dynamic window.
-    pub attached: Option<Arc<Attached>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Somebody who waits for the lock of this process.
-#[derive(Debug)]
-struct Waiter {
-    rank: i32,
-    request: Request,
-    access: Access,
-}
-
-impl Service {
-    fn run(&self, process: &Process) -> Result<()> {
-        let header = Scratch::new(HEADER_BYTES + TOGETHER);
-        let mut waiters: Vec<Waiter> = Vec::new();
-        let bytes = process.datatypes().byte();
-        loop {
-            let buffer = Buffer::new(header.address(), header.len() as u64, bytes);
-            let plane = Plane::PointToPoint;
-            let mut operation =
-                process.start_recv(&self.communicator, plane, MPI_ANY_SOURCE, REQUEST as i32, buffer)?;
-            loop {
-                self.wait(process, &operation, &mut waiters);
-                if operation.is_complete(process) {
-                    break;
-                }
-            }
-            let outcome = process.wait_until(None, || operation.poll(process))?;
-            let rank = outcome.source.map_or(MPI_UNDEFINED, |source| self.communicator.rank_of(source));
-            let words = std::array::from_fn(|index| header.address().offset(8 * index as i64).read_word());
-            match Request::from_words(words) {
-                Some(Request { kind: Kind::Stop, .. }) => return Ok(()),
-                Some(request) => {
-                    let behind = header.address().offset(HEADER_BYTES as i64);
-                    // What fails is between the two, one of which may be dead; the others are served on.
-                    let _ = self.serve(process, rank, request, behind, &mut waiters);
-                }
-                None => {
-                    return Err(Error::new(
-                        MPI_ERR_INTERN,
-                        format!("rank {rank} has sent what is no request"),
-                    ));
-                }
-            }
-        }
+    #[test]
+    fn what_another_thread_flushes_is_certain_only_when_that_is_answered() {
+        let certainty = Certainty::default();
+        assert_eq!(certainty.open(), None);
+        certainty.note();
+        let first = certainty.open();
+        assert_eq!(first, Some(1));
+        assert_eq!(certainty.open(), first, "the first flush is not answered yet");
+        certainty.note();
+        certainty.settle(1);
+        assert_eq!(certainty.open(), Some(2), "what has gone behind the flush needs another");
+        certainty.settle(2);
+        certainty.settle(1);
+        assert_eq!(certainty.open(), None, "answers may be noted in any order");
     }
 
-    /// Waits for the next request, and hands the lock to whoever waits longest for it.
-    fn wait(&self, process: &Process, operation: &Operation, waiters: &mut Vec<Waiter>) {
-        let Some(access) = waiters.first().map(|waiter| waiter.access) else {
-            process.wait_watching(None, &|| operation.is_complete(process));
-            return;
-        };
-        let mine = Cell::new(false);
-        self.segment.await_access(self.member, true);
-        process.wait_watching(None, &|| {
-            if !mine.get() {
-                mine.set(self.segment.try_acquire(self.member, access));
-            }
-            mine.get() || operation.is_complete(process)
-        });
-        self.segment.await_access(self.member, false);
-        if mine.get() {
-            let waiter = waiters.remove(0);
-            if self.answer(process, waiter.rank, &waiter.request, UserBytes::EMPTY).is_err() {
-                // The dead hold no lock that they have not heard of.
-                self.segment.release(self.member, access);
-            }
+    #[test]
+    fn requests_survive_the_wire() {
+        for kind in Kind::ALL {
+            let request =
+                Request { serial: 7, start: -8, length: 9, runs: 2, payload: 41, ..Request::new(kind) };
+            let there = Request::from_words(request.to_words()).expect("a request");
+            assert_eq!(there.to_words(), request.to_words());
         }
-    }
-
-    fn answer(&self, process: &Process, rank: i32, request: &Request, data: UserBytes) -> Result<()> {
-        let tag = request.answer_tag();
-        finish(process, process.start_send_bytes(&self.communicator, Plane::PointToPoint, rank, tag, data)?)
-    }
-
-    /// Carries out a request; `behind` is where a short payload has come.
-    fn serve(
-        &self,
-        process: &Process,
-        rank: i32,
-        request: Request,
-        behind: UserAddress,
-        waiters: &mut Vec<Waiter>,
-    ) -> Result<()> {
-        process.counters().count_any(WINDOW_REQUESTS, 1);
-        let apart = request.payload > TOGETHER as u64;
-        let kept = Scratch::new(if apart { request.payload as usize } else { 0 });
-        let payload = if apart { kept.address() } else { behind };
-        if apart {
-            let (plane, tag) = (Plane::PointToPoint, request.payload_tag());
-            finish(
-                process,
-                process.start_receive_bytes(&self.communicator, plane, rank, tag, bytes_of(&kept))?,
-            )?;
-        }
-        let access = match request.kind {
-            Kind::LockShared | Kind::UnlockShared => Access::Shared,
-            _ => Access::Exclusive,
-        };
-        match request.kind {
-            Kind::LockShared | Kind::LockExclusive => waiters.push(Waiter { rank, request, access }),
-            Kind::UnlockShared | Kind::UnlockExclusive => self.segment.release(self.member, access),
-            Kind::Flush => {
-                Segment::fence();
-                self.answer(process, rank, &request, UserBytes::EMPTY)?;
-            }
-            Kind::Put | Kind::Get | Kind::Update | Kind::Swap => {
-                self.transfer(process, rank, request, payload)?;
-            }
-            Kind::Stop => {}
-        }
-        Ok(())
-    }
-
-    fn transfer(&self, process: &Process, rank: i32, request: Request, payload: UserAddress) -> Result<()> {
-        let table = request.runs as usize * RUN_BYTES;
-        let data = payload.offset(table as i64);
-        let derived;
-        let (datatype, count) = if request.runs == 0 {
-            (process.datatypes().byte(), request.length)
-        } else {
-            let word = |index: usize| payload.offset(8 * index as i64).read_word() as i64;
-            let runs = request.runs as usize;
-            let lengths: Vec<i64> = (0..runs).map(|run| word(2 * run + 1)).collect();
-            let places: Vec<i64> = (0..runs).map(|run| word(2 * run)).collect();
-            derived = Datatype::hindexed(CountForm::Large, &lengths, &places, process.datatypes().byte())?;
-            (&derived, 1)
-        };
-        let address = self.base.offset(request.start);
-        if let Some(attached) = &self.attached {
-            let place =
-                Place { rank: self.communicator.rank(), displacement: request.start, count, datatype };
-            if let Err(error) = attached.require(address, &place) {
-                // Not every request is answered, so its origin cannot be told.
-                process.abort(error.class(), &format!("rank {rank}, in a window: {}", error.message()));
-            }
-        }
-        let spot = Spot { target: &self.own, address, count, datatype, direct: true, asked: false };
-        let old = Scratch::new(if request.kind == Kind::Put { 0 } else { request.length as usize });
-        match request.kind {
-            Kind::Put => return spot.write(process, data, request.length),
-            Kind::Get => spot.read(process, old.address(), request.length)?,
-            Kind::Swap => {
-                let _update = self.segment.update(self.member);
-                spot.read(process, old.address(), request.length)?;
-                let bytes = request.length as usize;
-                let (mut seen, mut expected) = (vec![0; bytes], vec![0; bytes]);
-                old.address().read(&mut seen);
-                data.read(&mut expected);
-                if seen == expected {
-                    spot.write(process, data.offset(bytes as i64), request.length)?;
-                }
-            }
-            _ => {
-                let ops = crate::op::PredefinedOps::default();
-                let (op, basic) = (ops.get(request.op), process.datatypes().get(request.datatype));
-                let (Some(op), Some(basic)) = (op, basic) else { return Ok(()) };
-                let combination = Combination::new(op, basic)?;
-                let result = Buffer::new(old.address(), request.length, process.datatypes().byte());
-                let _update = self.segment.update(self.member);
-                update_spot(process, &spot, &combination, data, request.length, Some(&result))?;
-            }
-        }
-        self.answer(process, rank, &request, bytes_of(&old))
+        assert!(Request::from_words([0; WORDS]).is_none());
     }
 }

@@ -6,7 +6,8 @@
 //! * allocated and shared windows lie in a [`Segment`] that all ranks of the node map: loads and stores;
 //! * created and dynamic windows lie in memory of their own process: the kernel copies.
 //!
-//! Where there is neither (other nodes, or a kernel that does not permit it), messages go to a thread of the target: see `far`.
+//! Where there is neither (other nodes, or a kernel that does not permit it), requests go by messages, which an activity of the
+//! target carries out: see `far` and `service`.
 //!
 //! Accumulates of every sort hold the update lock of their target, which lies in the segment too. So they are atomic with respect to
 //! each other, whatever datatype and operation they have. When a call for either of the two ways returns, the operation is complete at the origin
@@ -19,6 +20,7 @@ mod epoch;
 mod errand;
 mod far;
 mod lock;
+mod service;
 mod sync;
 mod transfer;
 
