@@ -73,6 +73,8 @@ pub struct Core {
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
     pub stopping: AtomicBool,
+    /// See [`Core::is_secluded`].
+    secluded: bool,
     /// Whether there is a network.
     pub networked: AtomicBool,
     pub pipes: Pipes,
@@ -137,6 +139,7 @@ impl Core {
         Core {
             counters: Counters::new(&transport.counter_memory(me)),
             observer,
+            secluded: nics.len() > 1 && !transport.reaches_peers(),
             holder: transport.holder(),
             me,
             own_place: places[me as usize] as usize,
@@ -258,6 +261,12 @@ impl Core {
         }
         nic.counters.note_level(counters::POSTED_MARK, nic.posted.0.order().count.get().into());
         Ok(Appended::Posted(EntryHandle(nic.slab.handle(index))))
+    }
+
+    /// Whether the processes of this node cannot place what comes for this one while it computes: its helper must, also what is short.
+    #[inline(always)]
+    pub fn is_secluded(&self) -> bool {
+        self.secluded
     }
 
     /// Receives an unexpected message that is in no list any more.

@@ -443,7 +443,7 @@ impl Interface {
 
     #[inline(never)]
     fn append_now(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        if entry.length as u64 > self.core.tuning.helper_from_bytes() {
+        if entry.length as u64 > self.core.tuning.helper_from_bytes() || self.core.is_secluded() {
             self.helper.start(&self.core);
         }
         self.core.append(list, entry)

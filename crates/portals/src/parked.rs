@@ -178,9 +178,13 @@ impl Waiting {
 }
 
 impl Core {
-    /// Lets entries be kept back from now on, if others can be kept out of the list, and there is memory for it.
+    /// Lets entries be kept back from now on, if others can be kept out of the list and can place a message that comes, and there is
+    /// memory for it.
     pub fn may_park(&self) {
-        if self.transport.rings_lightly() && self.own().parked.window.reserve(0, PARKED_BYTES).is_ok() {
+        if self.transport.rings_lightly()
+            && !self.is_secluded()
+            && self.own().parked.window.reserve(0, PARKED_BYTES).is_ok()
+        {
             self.parks.store(true, Ordering::Relaxed);
         }
     }

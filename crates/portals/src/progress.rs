@@ -26,6 +26,9 @@ const YIELD_EVERY: u32 = 32;
 const ROOM_PAUSE: Duration = Duration::from_micros(200);
 /// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
+/// How long to sleep at most while a peer has not taken in what it was sent. It waits, and is about to; or it stops waiting without
+/// having looked, and nobody rings for that.
+const UNREAD_PAUSE: Duration = Duration::from_millis(4);
 
 /// What came of driving peers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,21 +118,31 @@ impl Core {
         self.outstanding_count.load(Ordering::Relaxed) != 0 || self.delayed_count.load(Ordering::Relaxed) != 0
     }
 
+    /// The peers from which events will come, or which have no room for more.
+    fn expected_peers(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(self.tallies.own()).filter_map(|(target, counters)| {
+            let concerned = counters.outstanding.load(Ordering::Relaxed) != 0 || counters.delayed() != 0;
+            (concerned && target != self.me && !counters.is_dead()).then_some(target)
+        })
+    }
+
     /// Drives the NICs of all peers from which events will come, or which have no room for more.
     fn help_all(&self) -> Helped {
         let mut helped = Helped::default();
         if !self.expects_peers() {
             return helped;
         }
-        for (target, counters) in (0..).zip(self.tallies.own()) {
-            let concerned = counters.outstanding.load(Ordering::Relaxed) != 0 || counters.delayed() != 0;
-            if concerned && target != self.me && !counters.is_dead() {
-                let one = self.help(target);
-                helped.worked |= one.worked;
-                helped.busy |= one.busy;
-            }
+        for target in self.expected_peers() {
+            let one = self.help(target);
+            helped.worked |= one.worked;
+            helped.busy |= one.busy;
         }
         helped
+    }
+
+    /// Whether one of them has not taken in all that it was sent.
+    fn leave_unread(&self) -> bool {
+        self.expected_peers().any(|target| !self.is_far(target) && self.transport.poll(target))
     }
 
     /// Takes in the arrivals of a target that computes, and moves data of this process that matched there.
@@ -325,6 +338,8 @@ impl Core {
             }
             if helped.busy {
                 limit = Some(limit.unwrap_or(BUSY_PAUSE));
+            } else if self.leave_unread() {
+                limit = Some(limit.unwrap_or(UNREAD_PAUSE));
             }
         }
         let limit = limit.map(|limit| Instant::now() + limit);

@@ -324,6 +324,45 @@ fn a_waiting_sender_drives_the_target() {
     }
 }
 
+/// Where nobody else can write into the memory of a process that computes, its helper places what comes, also what is short.
+#[test]
+fn a_helper_places_short_messages_where_memory_cannot_be_reached() {
+    for length in [1, 8, 200, 5_000] {
+        let nics = interfaces_with(2, false);
+        let (source, target) = (pattern(length, 5), Scratch::new(length));
+        nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+        nics[0].put(&put(1, 9, &source, length, Protocol::Buffered, Ack::Matched)).unwrap();
+        collect(&nics[0], 1, |event| assert_eq!(event.kind, EventKind::Ack));
+        assert_eq!(content(&target, length), content(&source, length));
+        assert_eq!(wait_for(&nics[1], |_| true).kind, EventKind::Put);
+    }
+}
+
+/// The target waits when the sender falls asleep, and then computes without having looked: the sender looks again.
+#[test]
+fn a_sleeping_sender_drives_a_target_that_has_stopped_waiting() {
+    let nics = interfaces(2);
+    let target = Scratch::new(8);
+    nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, 8)).unwrap();
+    nics[1].will_wait(None);
+    let sender = nics[0].clone();
+    let thread = std::thread::spawn(move || {
+        let source = pattern(8, 5);
+        sender.put(&put(1, 9, &source, 8, Protocol::Buffered, Ack::Matched)).unwrap();
+        collect(&sender, 1, |event| assert_eq!(event.kind, EventKind::Ack));
+    });
+    // Long enough for it to fall asleep; sooner, the test shows less.
+    std::thread::sleep(Duration::from_millis(50));
+    nics[1].leave();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !thread.is_finished() {
+        assert!(Instant::now() < patience, "the sender sleeps on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    thread.join().unwrap();
+    assert_eq!(content(&target, 8), content(&pattern(8, 5), 8));
+}
+
 /// A message that nobody expects is taken in by its sender, while the target does nothing: no event tells of it, but who
 /// searched before and watches the arrivals sees it.
 #[test]

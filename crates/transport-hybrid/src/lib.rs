@@ -343,6 +343,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         !self.is_far(peer) && self.near.reaches(self.place(peer))
     }
 
+    fn reaches_peers(&self) -> bool {
+        self.near.reaches_peers()
+    }
+
     fn read(
         &self,
         peer: u32,

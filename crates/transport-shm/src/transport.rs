@@ -75,6 +75,7 @@ pub struct SharedMemory {
     rings_lightly: bool,
     /// Whether all who ring this process make fences.
     rung_with_fences: AtomicBool,
+    /// Whether processes may reach into each other's memory: the user lets them, and the kernel lets this one read its own so.
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
@@ -144,13 +145,13 @@ impl SharedMemory {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
-        Ok(SharedMemory {
+        let mut transport = SharedMemory {
             patience: Patience::new(&peers[rank as usize].station, &tuning),
             lane_bytes: layout::lane_bytes(slots_per_lane),
             alone: AtomicBool::new(size as usize <= lanes),
             rings_lightly,
             rung_with_fences: AtomicBool::new(!rings_lightly),
-            cross_memory: tuning.direct,
+            cross_memory: false,
             counters: memory.counters(rank),
             memory,
             rank,
@@ -162,7 +163,9 @@ impl SharedMemory {
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),
             _nonce: nonce,
-        })
+        };
+        transport.cross_memory = tuning.direct && transport.reads_nonce_of(transport.own(), process);
+        Ok(transport)
     }
 
     /// Says that so many ranks of the job run on this machine and have other memory: processors are shared with them too.
@@ -483,6 +486,10 @@ impl Transport for SharedMemory {
 
     fn reaches(&self, peer: u32) -> bool {
         peer == self.rank || self.reaches_memory_of(self.peer(peer))
+    }
+
+    fn reaches_peers(&self) -> bool {
+        self.cross_memory
     }
 
     fn read(

@@ -171,6 +171,10 @@ pub trait Transport: Send + Sync {
     /// Whether [`Transport::read`] and [`Transport::write`] work with `peer`. Asked of the kernel once.
     fn reaches(&self, peer: u32) -> bool;
 
+    /// Whether processes may reach into each other's memory, as far as this one can tell by itself; where not, what comes for a
+    /// process can be placed by that process alone.
+    fn reaches_peers(&self) -> bool;
+
     /// Copies from `remote` in the memory of `peer` to `local`.
     fn read(
         &self,
