@@ -18,6 +18,7 @@ pub mod guarded;
 mod held;
 pub mod inherited;
 pub mod lane;
+pub mod ledger;
 pub mod lock;
 pub mod note;
 mod pace;

@@ -13,7 +13,7 @@ use crate::interface::{PortalError, ProcessId};
 use parnass_base::access::{Access, AccessLock};
 use parnass_base::atomics::{AtomicU32, Ordering, full_fence};
 use parnass_base::lock::Lock;
-use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
+use parnass_base::{PAGE, Placed, Record, Table, UserAddress, Window, record};
 use std::io;
 use std::sync::Arc;
 
@@ -137,6 +137,22 @@ impl Segment {
     /// The address of a part of the data in this process. It is good for as long as the segment is.
     pub fn address(&self, offset: usize, length: usize) -> UserAddress {
         self.window.address(data_at(self.members.len()) + offset, length)
+    }
+
+    /// A record in the data, which [`Segment::reserve`] has been called for.
+    ///
+    /// # Panics
+    /// If it does not lie inside, or not aligned.
+    pub fn record<T: Record>(&self, offset: usize) -> Placed<T> {
+        self.window.record(data_at(self.members.len()) + offset)
+    }
+
+    /// Records in a row in the data. Those that are touched must have been reserved.
+    ///
+    /// # Panics
+    /// As [`Segment::record`].
+    pub fn table<T: Record>(&self, offset: usize, count: usize) -> Table<T> {
+        self.window.table(data_at(self.members.len()) + offset, count)
     }
 
     /// Takes the access lock of a member, if that can be done now.

@@ -1,6 +1,6 @@
 //! The making and freeing of windows (MPI 5.0, section 12.2).
 
-use super::attached::Attached;
+use super::attached::{self, Attached};
 use super::epoch::Epochs;
 use super::far::Far;
 use super::service::{Served, Service};
@@ -249,9 +249,10 @@ impl Window {
         let too_large = || {
             Error::new(MPI_ERR_SIZE, "the sizes of all processes together are more than an address space has")
         };
-        let (starts, bytes) = match memory.is_allocated() {
-            true => shares.places(&near).ok_or_else(too_large)?,
-            false => (vec![0; near.len()], 0),
+        let (starts, bytes) = match memory.flavor() {
+            Flavor::Allocated | Flavor::Shared => shares.places(&near).ok_or_else(too_large)?,
+            Flavor::Created => (Vec::new(), 0),
+            Flavor::Dynamic => (Vec::new(), (near.len() * attached::ROOM_BYTES) as u64),
         };
         // The first rank of each node makes the segment.
         let made = match near.first() {
@@ -264,8 +265,13 @@ impl Window {
         let opened = made.and_then(|_| {
             let members = near.iter().map(|other| group.process(*other as i32)).collect();
             let segment = process.nic().open_segment(name, members, bytes as usize)?;
-            let part = if memory.is_allocated() { memory.size() as usize } else { 0 };
-            segment.reserve(starts[me] as usize, part)?;
+            match memory.flavor() {
+                Flavor::Allocated | Flavor::Shared => {
+                    segment.reserve(starts[me] as usize, memory.size() as usize)?;
+                }
+                Flavor::Created => {}
+                Flavor::Dynamic => Attached::reserve_first(&segment, me)?,
+            }
             Ok(segment)
         });
         let own_rank = rank;
@@ -305,7 +311,8 @@ impl Window {
             Reach::Direct(address) => address,
             Reach::Kernel(_) | Reach::None => UserAddress::NULL,
         };
-        let attached = Arc::<Attached>::default();
+        let attached =
+            (memory.flavor() == Flavor::Dynamic).then(|| Arc::new(Attached::new(&segment, near.len(), me)));
         let far = if outcomes.iter().any(|outcome| outcome[1] != 0) {
             let served = Served {
                 communicator: Arc::clone(&own),
@@ -313,7 +320,7 @@ impl Window {
                 base,
                 segment: Arc::clone(&segment),
                 member: me as u32,
-                attached: (memory.flavor() == Flavor::Dynamic).then(|| Arc::clone(&attached)),
+                attached: attached.clone(),
             };
             Some(Far::start(process, Service::new(served), size))
         } else {

@@ -4,7 +4,8 @@
 //! target on the same node:
 //!
 //! * allocated and shared windows lie in a [`Segment`] that all ranks of the node map: loads and stores;
-//! * created and dynamic windows lie in memory of their own process: the kernel copies.
+//! * created and dynamic windows lie in memory of their own process: the kernel copies. What is attached to a dynamic one is
+//!   published in the segment, and looked up before (see `attached`).
 //!
 //! Where there is neither (other nodes, or a kernel that does not permit it), requests go by messages, which an activity of the
 //! target carries out: see `far` and `service`.
@@ -135,8 +136,8 @@ pub struct Window {
     epochs: Epochs,
     unordered: Unordered,
     figures: Figures,
-    /// What is attached to a dynamic window here.
-    attached: Arc<Attached>,
+    /// What is attached, if it is a dynamic window.
+    attached: Option<Arc<Attached>>,
     attributes: AttributeStore,
     errhandler: ErrhandlerSlot,
     name: Mutex<Box<[u8]>>,
@@ -248,24 +249,21 @@ impl Window {
 
     /// MPI_Win_attach.
     pub fn attach(&self, base: UserAddress, size: u64) -> Result<()> {
-        self.require_dynamic("MPI_Win_attach")?;
-        self.attached.attach(base, size)
+        self.dynamic("MPI_Win_attach")?.attach(base, size)
     }
 
     /// MPI_Win_detach.
     pub fn detach(&self, base: UserAddress) -> Result<()> {
-        self.require_dynamic("MPI_Win_detach")?;
-        self.attached.detach(base)
+        self.dynamic("MPI_Win_detach")?.detach(base)
     }
 
-    fn require_dynamic(&self, call: &str) -> Result<()> {
-        if self.flavor == Flavor::Dynamic {
-            return Ok(());
-        }
-        Err(Error::new(
-            MPI_ERR_RMA_FLAVOR,
-            format!("{call} is for windows made by MPI_Win_create_dynamic; {} is none", self.describe()),
-        ))
+    fn dynamic(&self, call: &str) -> Result<&Attached> {
+        self.attached.as_deref().ok_or_else(|| {
+            Error::new(
+                MPI_ERR_RMA_FLAVOR,
+                format!("{call} is for windows made by MPI_Win_create_dynamic; {} is none", self.describe()),
+            )
+        })
     }
 
     #[cold]

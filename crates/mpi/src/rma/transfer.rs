@@ -176,9 +176,10 @@ impl Window {
             Reach::None => return Err(self.unreachable(place.rank)),
         };
         let address = base.offset(self.start_of(target, place)?);
-        if direct && self.flavor == Flavor::Dynamic {
-            // This process is the target. What others have attached they, or the kernel, know.
-            self.attached.require(address, place)?;
+        match (&self.attached, target.member) {
+            (None, _) => {}
+            (Some(attached), Some(member)) if !direct => attached.require_at(member, address, place)?,
+            (Some(attached), _) => attached.require(address, place)?,
         }
         let asked = !direct && self.flavor == Flavor::Created;
         Ok(Spot { target, address, count: place.count, datatype: place.datatype, direct, asked })
