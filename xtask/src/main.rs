@@ -80,6 +80,10 @@ fn main() -> std::process::ExitCode {
 
 /// Installs a release and has it compare itself with the peers; without any that are named, it installs them.
 fn bench(root: &Path, publish: bool, options: &[String]) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !publish || !options.iter().any(|option| option.starts_with("--over")),
+        "README's figures are those of one machine's memory; run without --publish, or without --over"
+    );
     let (prefix, output) = (root.join("target/prefix"), root.join("target/bench"));
     dist::run(root, &prefix, "release")?;
     let mut command = std::process::Command::new(prefix.join("bin/parnass"));

@@ -54,12 +54,28 @@ impl Manner {
     }
 }
 
+/// What is between the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// One machine's memory.
+    Memory,
+    /// TCP, as if each rank had a machine of its own; two ranks.
+    Tcp,
+}
+
 /// Open MPI's settings for UCX.
 const UCX: &[(&str, &str)] = &[
     ("OMPI_MCA_pml", "ucx"),
     ("OMPI_MCA_opal_common_ucx_tls", "any"),
     ("OMPI_MCA_opal_common_ucx_devices", "any"),
     ("UCX_TLS", "self,sm"),
+];
+/// The same over TCP.
+const UCX_TCP: &[(&str, &str)] = &[
+    ("OMPI_MCA_pml", "ucx"),
+    ("OMPI_MCA_opal_common_ucx_tls", "any"),
+    ("OMPI_MCA_opal_common_ucx_devices", "any"),
+    ("UCX_TLS", "self,tcp"),
 ];
 
 impl Kind {
@@ -90,7 +106,10 @@ impl Kind {
     }
 
     /// As it comes: each rank bound to a core where there are enough, and told no more than it needs to start at all.
-    fn default_manner(self) -> Manner {
+    fn default_manner(self, way: Way) -> Manner {
+        if way == Way::Tcp {
+            return Manner { few: self.over_tcp(), many: Settings::default() };
+        }
         let few = match self {
             Kind::Parnass => &["--bind", "core"][..],
             Kind::Mpich => &["-bind-to", "core"],
@@ -107,8 +126,30 @@ impl Kind {
         }
     }
 
-    /// With the settings that are known to suit it best on one machine; none where there are no such.
-    fn best_manner(self) -> Option<Manner> {
+    /// Over TCP though both ranks are on one machine.
+    fn over_tcp(self) -> Settings {
+        let (words, environment) = match self {
+            Kind::Parnass => (&["--starter", "local", "--host", "a:1,b:1"][..], &[][..]),
+            // Some builds have UCX below, others libfabric.
+            Kind::Mpich => (
+                &["-bind-to", "core"][..],
+                &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "self,tcp"), ("FI_PROVIDER", "tcp")][..],
+            ),
+            Kind::OpenMpi => {
+                (&["--bind-to", "core", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self"][..], &[][..])
+            }
+            Kind::Intel => (&[][..], &[("I_MPI_FABRICS", "ofi"), ("FI_PROVIDER", "tcp")][..]),
+            Kind::Other => (&[][..], &[][..]),
+        };
+        Settings { words, environment }
+    }
+
+    /// With the settings that are known to suit it best; none where there are no such.
+    fn best_manner(self, way: Way) -> Option<Manner> {
+        if way == Way::Tcp {
+            let few = Settings { words: &["--bind-to", "core"], environment: UCX_TCP };
+            return (self == Kind::OpenMpi).then(|| Manner { few, many: Settings::default() });
+        }
         Some(match self {
             Kind::Parnass | Kind::Other => return None,
             Kind::Mpich => Manner {
@@ -167,6 +208,7 @@ pub struct Library {
     /// Its version, as its launcher says it.
     pub version: String,
     kind: Kind,
+    way: Way,
     manner: Manner,
     mpicc: PathBuf,
     mpiexec: PathBuf,
@@ -219,6 +261,7 @@ impl Library {
             name: name.to_owned(),
             version: String::new(),
             kind: Kind::Other,
+            way: Way::Memory,
             manner: Manner::default(),
             mpicc,
             mpiexec,
@@ -233,8 +276,16 @@ impl Library {
         }
         library.kind = Kind::of(&answer.stdout);
         library.version = version(&answer.stdout);
-        library.manner = library.kind.default_manner();
+        library.manner = library.kind.default_manner(library.way);
         Ok(library)
+    }
+
+    /// The same library, started so that this is between its ranks.
+    #[must_use]
+    pub fn over(mut self, way: Way) -> Library {
+        self.way = way;
+        self.manner = self.kind.default_manner(way);
+        self
     }
 
     /// The libraries on PATH, without this one. What is called mpiexec but does not run is left out.
@@ -304,7 +355,8 @@ impl Library {
             name: format!("{}{BEST}", self.name),
             version: self.version.clone(),
             kind: self.kind,
-            manner: self.kind.best_manner()?,
+            way: self.way,
+            manner: self.kind.best_manner(self.way)?,
             mpicc: self.mpicc.clone(),
             mpiexec: self.mpiexec.clone(),
             prefix: self.prefix.clone(),
@@ -322,6 +374,9 @@ impl Library {
             if all.is_empty() { "none".to_owned() } else { all.join(" ") }
         };
         let Manner { few, many } = &self.manner;
+        if self.way == Way::Tcp {
+            return words(few);
+        }
         format!("{}; with more ranks than cores: {}", words(few), words(many))
     }
 
@@ -362,7 +417,7 @@ impl Library {
 
     /// Whether this is a library at its best with the very settings that it has by default for so many ranks.
     pub fn repeats_default(&self, ranks: u32) -> bool {
-        self.is_best && self.manner.of(ranks) == self.kind.default_manner().of(ranks)
+        self.is_best && self.manner.of(ranks) == self.kind.default_manner(self.way).of(ranks)
     }
 
     /// The command that runs a program of [`Library::compile`] on so many ranks; on 0, without a launcher.
@@ -397,6 +452,8 @@ impl Library {
             }
             if libfabric.is_dir() {
                 command.env("I_MPI_ROOT", prefix).env("FI_PROVIDER_PATH", libfabric.join("prov"));
+            } else if self.kind == Kind::Intel {
+                command.env("I_MPI_ROOT", prefix).env("FI_PROVIDER_PATH", prefix.join("lib"));
             }
         }
         command

