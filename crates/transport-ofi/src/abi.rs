@@ -34,6 +34,8 @@ pub const ADDRESS_UNSPECIFIED: u64 = u64::MAX;
 /// IPv4 and IPv6 addresses.
 pub const FORMAT_IPV4: u32 = 2;
 pub const FORMAT_IPV6: u32 = 3;
+/// A terminated text.
+pub const FORMAT_TEXT: u32 = 9;
 /// Error numbers: those of the system, and libfabric's own.
 pub const EAGAIN: isize = libc::EAGAIN as isize;
 pub const EAVAIL: isize = 259;
@@ -381,7 +383,7 @@ mod tests {
             EP_RDM, "FI_EP_RDM"; THREAD_DOMAIN, "FI_THREAD_DOMAIN"; RM_ENABLED, "FI_RM_ENABLED";
             AV_UNSPEC, "FI_AV_UNSPEC"; CQ_FORMAT_MSG, "FI_CQ_FORMAT_MSG"; WAIT_NONE, "FI_WAIT_NONE";
             WAIT_FD, "FI_WAIT_FD"; GETWAIT, "FI_GETWAIT"; ENABLE, "FI_ENABLE";
-            ADDRESS_UNSPECIFIED, "FI_ADDR_UNSPEC"; FORMAT_IPV4, "FI_SOCKADDR_IN"; FORMAT_IPV6, "FI_SOCKADDR_IN6";
+            ADDRESS_UNSPECIFIED, "FI_ADDR_UNSPEC"; FORMAT_IPV4, "FI_SOCKADDR_IN"; FORMAT_IPV6, "FI_SOCKADDR_IN6"; FORMAT_TEXT, "FI_ADDR_STR";
             EAGAIN, "FI_EAGAIN"; EAVAIL, "FI_EAVAIL";
         );
         facts

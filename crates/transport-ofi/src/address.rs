@@ -1,5 +1,6 @@
 //! What each rank tells the others of its endpoint.
 
+use crate::abi::FORMAT_TEXT;
 use crate::endpoint::ADDRESS;
 use crate::wire::VERSION;
 
@@ -10,6 +11,8 @@ pub struct Contact {
     pub host: String,
     /// The provider, as libfabric names it.
     pub provider: String,
+    /// Names what its provider reaches, where that is not every host: only contacts with the same reach each other.
+    pub reach: String,
     /// Its address in the provider's own format, and the number of that format.
     pub format: u32,
     pub address: Vec<u8>,
@@ -20,16 +23,16 @@ const NAME_BYTES: usize = 120;
 
 impl Contact {
     /// Cuts what is too long.
-    pub fn new(host: &str, provider: &str, format: u32, mut address: Vec<u8>) -> Contact {
+    pub fn new(host: &str, provider: &str, reach: &str, format: u32, mut address: Vec<u8>) -> Contact {
         let cut = |name: &str| name.chars().filter(char::is_ascii).take(NAME_BYTES).collect();
         address.truncate(ADDRESS);
-        Contact { host: cut(host), provider: cut(provider), format, address }
+        Contact { host: cut(host), provider: cut(provider), reach: cut(reach), format, address }
     }
 
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        for name in [&self.host, &self.provider] {
+        for name in [&self.host, &self.provider, &self.reach] {
             bytes.push(name.len() as u8);
             bytes.extend(name.as_bytes());
         }
@@ -50,7 +53,7 @@ impl Contact {
         if take(1)? != [VERSION] {
             return None;
         }
-        let mut names = [String::new(), String::new()];
+        let mut names = [String::new(), String::new(), String::new()];
         for name in &mut names {
             let length = usize::from(take(1)?[0]);
             if length > NAME_BYTES {
@@ -64,8 +67,33 @@ impl Contact {
             return None;
         }
         let address = take(length)?.to_vec();
-        let [host, provider] = names;
-        rest.is_empty().then_some(Contact { host, provider, format, address })
+        let [host, provider, reach] = names;
+        rest.is_empty().then_some(Contact { host, provider, reach, format, address })
+    }
+
+    /// Whether this one can talk to `other`.
+    ///
+    /// # Errors
+    /// A sentence for a person: why not, and what to do.
+    pub fn agree(&self, other: &Contact) -> Result<(), String> {
+        // A text is as long as it is: shared memory's has the number of a process in it.
+        let lengths = self.format == FORMAT_TEXT || self.address.len() == other.address.len();
+        if (&self.provider, self.format) != (&other.provider, other.format) || !lengths {
+            return Err(format!(
+                "host {} uses {} (addresses of format {}), but host {} uses {} (format {}): name one provider for all with \
+                 `mpiexec --tunable provider=NAME`, and one network with PARNASS_INTERFACE",
+                self.host, self.provider, self.format, other.host, other.provider, other.format
+            ));
+        }
+        if self.reach != other.reach {
+            return Err(format!(
+                "libfabric's {} reaches only processes of one machine that see the same /dev/shm and each other's process \
+                 numbers, and hosts {} and {} are two such: name another provider with `mpiexec --tunable provider=tcp`, or use \
+                 TCP: `mpiexec --tunable network=tcp`",
+                self.provider, self.host, other.host
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -80,7 +108,7 @@ mod tests {
             cut in 0usize..80,
         ) {
             let _ = Contact::decode(&bytes);
-            let whole = Contact::new("host", "tcp;ofi_rxm", 2, bytes.clone());
+            let whole = Contact::new("host", "tcp;ofi_rxm", "boot here", 2, bytes.clone());
             let encoded = whole.encode();
             proptest::prop_assert_eq!(Contact::decode(&encoded), Some(whole));
             let cut = cut % encoded.len();
@@ -91,5 +119,24 @@ mod tests {
                 proptest::prop_assert_eq!(contact.encode(), other);
             }
         }
+    }
+
+    #[test]
+    fn a_contact_agrees_with_those_that_it_reaches() {
+        let contact = |host: &str, provider: &str, reach: &str, format, address: &[u8]| {
+            Contact::new(host, provider, reach, format, address.to_vec())
+        };
+        let own = contact("a", "shm", "boot 1", FORMAT_TEXT, b"fi_shm://999:0:0\0");
+        // A process number of one digit more.
+        assert_eq!(own.agree(&contact("b", "shm", "boot 1", FORMAT_TEXT, b"fi_shm://1000:0:0\0")), Ok(()));
+        let far = own.agree(&contact("c", "shm", "boot 2", FORMAT_TEXT, b"fi_shm://998:0:0\0")).unwrap_err();
+        for word in ["libfabric's shm reaches only", "hosts a and c", "provider=tcp", "network=tcp"] {
+            assert!(far.contains(word), "{word}: {far}");
+        }
+        let other = own.agree(&contact("d", "tcp;ofi_rxm", "", 2, &[0; 16])).unwrap_err();
+        for word in ["host a uses shm", "host d uses tcp;ofi_rxm", "provider=NAME"] {
+            assert!(other.contains(word), "{word}: {other}");
+        }
+        assert!(contact("a", "tcp", "", 2, &[0; 16]).agree(&contact("b", "tcp", "", 2, &[0; 28])).is_err());
     }
 }

@@ -206,6 +206,8 @@ impl Carrier for Fabric {
             let mut engine = self.engine();
             engine.progress();
             if engine.have_parted() || Instant::now() > deadline {
+                // The process ends without dropping this, and shared memory's provider leaves its file behind then.
+                engine.endpoint.shut();
                 return;
             }
             drop(engine);

@@ -15,6 +15,18 @@ pub fn is_hardware(way: &Way) -> bool {
     HARDWARE.iter().any(|name| way.is_of(name))
 }
 
+/// Names what a way reaches, where that is not every host: shared memory reaches what sees the same files and names processes by
+/// the same numbers.
+pub fn reach(way: &Way) -> String {
+    if !way.is_of("shm") {
+        return String::new();
+    }
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let processes = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let files = rustix::fs::stat("/dev/shm").map_or(0, |files| files.st_dev);
+    format!("{} {} {files}", boot.trim(), processes.display())
+}
+
 /// The ways as a person reads them, each once.
 pub fn describe(ways: &[Way]) -> String {
     let mut words: Vec<String> = Vec::new();

@@ -5,7 +5,7 @@ use crate::endpoint::{Completion, Endpoint, SENDING, SLOT};
 use crate::engine::Engine;
 use crate::library::Library;
 use crate::provider::choose;
-use crate::wire::{Head, Kind};
+use crate::wire::{Head, Kind, VERSION};
 use parnass_base::UserAddress;
 use parnass_base::socket::{Part, interface_addresses};
 use parnass_transport_stream::handshake::{Caller, Identity, Move};
@@ -23,7 +23,7 @@ fn open() -> Option<(Endpoint, Contact)> {
         let way = choose(&ways.list, Some("tcp"), "here", &selection, &interfaces)?;
         let mut endpoint = Endpoint::open(&ways, way)?;
         let address = endpoint.name().map_err(|error| error.to_string())?;
-        let contact = Contact::new("here", &way.provider, way.format, address);
+        let contact = Contact::new("here", &way.provider, "", way.format, address);
         Ok::<_, String>((endpoint, contact))
     })();
     opened.map_err(|reason| eprintln!("skip: {reason}")).ok()
@@ -169,7 +169,7 @@ fn any_bytes_change_nothing() {
         let mut bytes: Vec<u8> = (0..length).map(|_| random() as u8).collect();
         if let Some(first) = bytes.first_mut().filter(|first| **first & 1 == 0) {
             // Of this version, of any kind, from a rank of the job.
-            *first = (1 << 4) | ((*first >> 1) & 7);
+            *first = (VERSION << 4) | ((*first >> 1) & 7);
             bytes.iter_mut().skip(1).take(3).for_each(|byte| *byte = 0);
         }
         stranger.send(&mut pair, &bytes);

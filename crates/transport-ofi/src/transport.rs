@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::fabric::Fabric;
 use crate::keeper::Keeper;
 use crate::library::Library;
-use crate::provider::{choose, describe, is_hardware};
+use crate::provider::{choose, describe, is_hardware, reach};
 use parnass_base::socket::interface_addresses;
 use parnass_transport::Waker;
 use parnass_transport_stream::handshake::Identity;
@@ -89,7 +89,7 @@ impl Listener {
                  provider=NAME`, or use TCP: `mpiexec --tunable network=tcp`"
             )
         })?;
-        let contact = Contact::new(host, &way.provider, way.format, address);
+        let contact = Contact::new(host, &way.provider, &reach(way), way.format, address);
         Ok(Listener { endpoint, contact, hardware: is_hardware(way) })
     }
 
@@ -134,17 +134,7 @@ impl Listener {
                 )
             })?
             .into();
-        let own = &self.contact;
-        if let Some(other) = contacts.iter().find(|other| {
-            (&other.provider, other.format, other.address.len())
-                != (&own.provider, own.format, own.address.len())
-        }) {
-            return Err(wrong(format!(
-                "host {} uses {} (addresses of format {}), but host {} uses {} (format {}): name one provider for all with \
-                 `mpiexec --tunable provider=NAME`, and one network with PARNASS_INTERFACE",
-                own.host, own.provider, own.format, other.host, other.provider, other.format
-            )));
-        }
+        contacts.iter().try_for_each(|other| self.contact.agree(other)).map_err(wrong)?;
         let identity = Identity::new(key, me, contacts.len() as u32, tuning.encrypt);
         let refusals = Arc::new(Refusals::default());
         let engine = Engine::new(self.endpoint, identity, contacts.clone(), refusals.clone());

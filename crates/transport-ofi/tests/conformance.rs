@@ -1,4 +1,4 @@
-//! Libfabric does what every network must do, over its provider for TCP.
+//! Libfabric does what every network must do, over its providers for TCP and for shared memory.
 
 use parnass_transport::Network;
 use parnass_transport::conformance::{NetworkJob, check_network};
@@ -44,11 +44,30 @@ fn conforms_where_it_is_encrypted() {
     }
 }
 
-/// A rank that sleeps, and looks at nothing by itself, is connected to and woken, and so is one that has been asleep for a while.
+#[test]
+fn conforms_over_shared_memory() {
+    if let Some(make) = maker("shm", false) {
+        check_network(&make);
+    }
+}
+
+#[test]
+fn conforms_over_shared_memory_where_it_is_encrypted() {
+    if let Some(make) = maker("shm", true) {
+        check_network(&make);
+    }
+}
+
 #[test]
 fn sleepers_are_connected_to_and_woken() {
+    wakes_sleepers("tcp");
+    wakes_sleepers("shm");
+}
+
+/// A rank that sleeps, and looks at nothing by itself, is connected to and woken, and so is one that has been asleep for a while.
+fn wakes_sleepers(provider: &str) {
     let selection = Selection::parse("lo").unwrap();
-    let open = || Listener::new("here", Some("tcp"), &selection);
+    let open = || Listener::new("here", Some(provider), &selection);
     let (first, second) = match (open(), open()) {
         (Ok(first), Ok(second)) => (first, second),
         (Err(reason), _) | (_, Err(reason)) => {

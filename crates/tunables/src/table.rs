@@ -133,7 +133,7 @@ pub static TABLE: &[Tunable] = &[
         measured: false,
         scope: Scope::All,
         changes: Changes::Start,
-        what: "The provider of libfabric that is taken, as fi_info names it, or the part of that name before or after the semicolon; none: one of hardware, and else tcp. `parnass info` lists those that are here.",
+        what: "The provider of libfabric that is taken, as fi_info names it, or the part of that name before or after the semicolon; none: one of hardware, and else tcp. `parnass info` lists those that are here. shm reaches only ranks of one machine.",
     },
     Tunable {
         name: "encrypt",
