@@ -256,7 +256,7 @@ static void threads(void)
 {
     size_t bytes = sizeof(int) * LONG * THREADS * PER_THREAD;
     struct work work[THREADS];
-    int *out = malloc(bytes), *in = malloc(bytes);
+    int *out = calloc(1, bytes), *in = calloc(1, bytes);
     MPI_Request send, receive;
     SUCCEEDS(MPI_Psend_init(out, THREADS * PER_THREAD, LONG, MPI_INT, after, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
     SUCCEEDS(MPI_Precv_init(in, THREADS * PER_THREAD / 2, 2 * LONG, MPI_INT, before, 4, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
@@ -320,6 +320,37 @@ static void edges(void)
     CHECK(memcmp(in, out, sizeof in) == 0, "to itself");
     SUCCEEDS(MPI_Request_free(&requests[0]));
     SUCCEEDS(MPI_Request_free(&requests[1]));
+}
+
+/* Receives that nobody ever sends to are freed, and with them their communicators: there are fewer contexts than turns. Where a
+   sender comes all the same, its first send is for the receive that was freed. */
+static void never_matched(void)
+{
+    enum { TURNS = 40000 };
+    int out[2][2] = {{1, 2}, {3, 4}}, in[2] = {0};
+    MPI_Request receive, sends[2];
+    for (int turn = 0; turn < TURNS; turn++) {
+        MPI_Comm own;
+        int code = MPI_Comm_dup(MPI_COMM_SELF, &own);
+        CHECK(code == MPI_SUCCESS, "no communicator after %d whose receives were freed", turn);
+        SUCCEEDS(MPI_Precv_init(in, 1, 2, MPI_INT, 0, 1, own, MPI_INFO_NULL, &receive));
+        SUCCEEDS(MPI_Request_free(&receive));
+        if (turn % 1000 == 0) {
+            SUCCEEDS(MPI_Precv_init(in, 2, 1, MPI_INT, 0, 1, own, MPI_INFO_NULL, &receive));
+            for (int which = 0; which < 2; which++)
+                SUCCEEDS(MPI_Psend_init(out[which], 1, 2, MPI_INT, 0, 1, own, MPI_INFO_NULL, &sends[which]));
+            SUCCEEDS(MPI_Start(&receive));
+            SUCCEEDS(MPI_Start(&sends[1]));
+            SUCCEEDS(MPI_Pready(0, sends[1]));
+            SUCCEEDS(MPI_Wait(&sends[1], MPI_STATUS_IGNORE));
+            SUCCEEDS(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+            CHECK(in[0] == 3 && in[1] == 4, "%d and %d came", in[0], in[1]);
+            SUCCEEDS(MPI_Request_free(&sends[0]));
+            SUCCEEDS(MPI_Request_free(&sends[1]));
+            SUCCEEDS(MPI_Request_free(&receive));
+        }
+        SUCCEEDS(MPI_Comm_free(&own));
+    }
 }
 
 static void refusals(void)
@@ -393,6 +424,7 @@ int main(int argc, char **argv)
     layouts();
     threads();
     edges();
+    never_matched();
     refusals();
     return check_end("partitioned");
 }

@@ -426,6 +426,8 @@ impl Request {
         }
         if !self.is_complete(process) {
             process.adopt(Arc::clone(self));
+        } else if let Some(incoming) = self.partitioned_receive() {
+            process.free_partitioned_receive(incoming);
         }
         Ok(())
     }

@@ -123,6 +123,14 @@ impl Request {
         Ok(())
     }
 
+    pub(super) fn partitioned_receive(&self) -> Option<&Arc<Incoming>> {
+        match &self.kind {
+            Kind::Staged(staged) => staged.inner.partitioned_receive(),
+            Kind::Persistent(Specification::PartitionedReceive(incoming)) => Some(incoming),
+            _ => None,
+        }
+    }
+
     /// MPI_Parrived.
     pub fn has_arrived(&self, process: &Process, partition: i32) -> Result<bool> {
         if let Kind::Staged(staged) = &self.kind {

@@ -53,6 +53,10 @@ impl Incoming {
         Incoming { communicator: Arc::clone(communicator), partitions, state: Mutex::default() }
     }
 
+    pub(super) fn communicator(&self) -> &Arc<Communicator> {
+        &self.communicator
+    }
+
     pub(super) fn tag(&self) -> u32 {
         self.partitions.tag as u32
     }

@@ -102,28 +102,48 @@ pub(crate) struct Partitioned {
 struct Line {
     /// Offers without a receive, and receives without an offer, in order; never both of one tag.
     offers: Vec<Offer>,
-    receives: Vec<Arc<Incoming>>,
+    receives: Vec<Wanting>,
     /// A [`Listener`] is there.
     listening: bool,
+}
+
+/// A receive without an offer. One that was freed has its place still: the next offer of its tag is for it, and for nobody else.
+#[derive(Debug)]
+struct Wanting {
+    tag: u32,
+    receive: Option<Arc<Incoming>>,
 }
 
 impl Line {
     /// Takes an offer in; the receive that it is for, if there is one.
     fn offered(&mut self, offer: Offer) -> Option<Arc<Incoming>> {
-        let place = self.receives.iter().position(|receive| receive.tag() == offer.tag);
-        if place.is_none() {
+        let Some(place) = self.receives.iter().position(|wanting| wanting.tag == offer.tag) else {
             self.offers.push(offer);
-        }
-        place.map(|place| self.receives.remove(place))
+            return None;
+        };
+        self.receives.remove(place).receive
     }
 
     /// The offer for a receive that is initialised; without one it is noted.
     fn wanted(&mut self, receive: &Arc<Incoming>) -> Option<Offer> {
         let place = self.offers.iter().position(|offer| offer.tag == receive.tag());
         if place.is_none() {
-            self.receives.push(Arc::clone(receive));
+            self.receives.push(Wanting { tag: receive.tag(), receive: Some(Arc::clone(receive)) });
         }
         place.map(|place| self.offers.remove(place))
+    }
+
+    /// A receive was freed. Whether it waited for an offer.
+    fn freed(&mut self, receive: &Incoming) -> bool {
+        let is_it = |wanting: &&mut Wanting| {
+            wanting.receive.as_ref().is_some_and(|waiting| std::ptr::eq(&**waiting, receive))
+        };
+        self.receives.iter_mut().find(is_it).is_some_and(|wanting| wanting.receive.take().is_some())
+    }
+
+    /// Whether a receive waits that was not freed.
+    fn is_awaited(&self) -> bool {
+        self.receives.iter().any(|wanting| wanting.receive.is_some())
     }
 }
 
@@ -157,13 +177,31 @@ impl Listener {
             let mut lines = lock(&self.communicator.partitioned().lines);
             let line = lines.entry(self.source).or_default();
             let receive = line.offered(offer);
-            line.listening = !line.receives.is_empty();
+            line.listening = line.is_awaited();
             (receive, line.listening)
         };
         if let Some(receive) = receive {
             receive.accept(process, Ok(offer));
         }
         go_on
+    }
+
+    /// Takes the receive of offers back when nobody waits for one any more, so that the communicator can go; whether it did. An offer
+    /// that is on its way in is taken in first.
+    fn give_up(&mut self, process: &Process) -> bool {
+        let Listener { communicator, source, arriving } = self;
+        let mut lines = lock(&communicator.partitioned().lines);
+        let line = lines.entry(*source).or_default();
+        if !line.is_awaited() {
+            if let Some((operation, _)) = arriving {
+                operation.cancel(process);
+            }
+            if arriving.as_ref().is_none_or(|(operation, _)| operation.slot().is_none()) {
+                *arriving = None;
+                line.listening = false;
+            }
+        }
+        !line.listening
     }
 
     /// No more offers will come.
@@ -174,7 +212,7 @@ impl Listener {
             line.listening = false;
             std::mem::take(&mut line.receives)
         };
-        for receive in receives {
+        for receive in receives.into_iter().filter_map(|wanting| wanting.receive) {
             receive.accept(process, Err(error.clone()));
         }
     }
@@ -186,7 +224,9 @@ impl Activity for Listener {
             let heard = match &mut self.arriving {
                 None => Ok(None),
                 Some((operation, _)) => {
-                    let outcome = operation.poll(process)?;
+                    let Some(outcome) = operation.poll(process) else {
+                        return self.give_up(process).then_some(Ok(Status::EMPTY));
+                    };
                     let memory = self.arriving.take().map(|(_, memory)| memory);
                     outcome.map(|_| memory)
                 }
@@ -326,6 +366,17 @@ impl Process {
             }
         }
         Ok(Request::persistent(communicator, Specification::PartitionedReceive(incoming)))
+    }
+
+    /// An inactive partitioned receive is freed.
+    pub(crate) fn free_partitioned_receive(&self, incoming: &Incoming) {
+        let unheard = lock(&incoming.communicator().partitioned().lines)
+            .get_mut(&incoming.peer())
+            .is_some_and(|line| line.freed(incoming) && !line.is_awaited());
+        if unheard {
+            // Among them the listener, for which nothing more may come.
+            self.activities.mark_all();
+        }
     }
 }
 
