@@ -92,11 +92,17 @@ pub fn signal(signal: Signal, spared: &[Pid]) {
 
 /// Kills descendants until there are none.
 pub fn kill_all() {
+    kill_all_and(|_| ());
+}
+
+/// As [`kill_all`]; `gone` is told of each that becomes, or is, a child of this process.
+pub fn kill_all_and(mut gone: impl FnMut(Pid)) {
     loop {
         signal(Signal::KILL, &[]);
         loop {
             match reap() {
-                Reaped::Ended(..) | Reaped::Stopped(..) => {}
+                Reaped::Ended(process, ..) => gone(process),
+                Reaped::Stopped(..) => {}
                 Reaped::Running => break,
                 Reaped::None => return,
             }

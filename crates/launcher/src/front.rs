@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, getpgrp, kill_process};
 
 use crate::descendants::{self, Reaped};
 use crate::guardian::{self, Work};
+use crate::leftovers;
 use crate::report;
 
 /// The signals that a user or a batch system sends to a job.
@@ -57,6 +58,9 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
         None
     };
     let (rank_input, terminal) = terminal.unzip();
+    // An agent's tunables are told to its guardian, and not before.
+    let leaves_files =
+        work.as_ref().is_none_or(|work| leftovers::are_possible(&work.roster.description.tunables));
     descendants::adopt_orphans();
     match fork_alone()? {
         Fork::Child => {
@@ -72,8 +76,15 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
             if let Some(pipe) = &terminal {
                 rustix::io::ioctl_fionbio(pipe, true)?;
             }
-            let front =
-                Front { guardian, signals, commands, terminal, typed: Vec::new(), interrupted: false };
+            let front = Front {
+                guardian,
+                leaves_files,
+                signals,
+                commands,
+                terminal,
+                typed: Vec::new(),
+                interrupted: false,
+            };
             Ok(front.wait())
         }
     }
@@ -81,6 +92,8 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
 
 struct Front {
     guardian: Pid,
+    /// Whether ranks that are killed may leave files.
+    leaves_files: bool,
     signals: SignalQueue,
     commands: OwnedFd,
     /// The way to rank 0, where standard input is a terminal.
@@ -102,7 +115,9 @@ impl Front {
             loop {
                 match descendants::reap() {
                     Reaped::Ended(child, status, _) if child == self.guardian => return self.end(status),
-                    Reaped::Ended(..) | Reaped::Stopped(..) => {}
+                    // It was the guardian's: that is gone, and its end is about to be told.
+                    Reaped::Ended(orphan, ..) => self.remove_leftovers(orphan),
+                    Reaped::Stopped(..) => {}
                     Reaped::Running | Reaped::None => break,
                 }
             }
@@ -165,9 +180,17 @@ impl Front {
         }
     }
 
+    /// Removes the files of a process that has ended.
+    fn remove_leftovers(&self, process: Pid) {
+        if self.leaves_files {
+            leftovers::remove(process);
+        }
+    }
+
     fn end(self, status: std::process::ExitStatus) -> ExitCode {
         let Some(code) = status.code() else {
-            descendants::kill_all();
+            // What the guardian knew of the ranks is gone with it, but they are this process's children now.
+            descendants::kill_all_and(|process| self.remove_leftovers(process));
             let ending = report::ending(status);
             return crate::fail(
                 &format!("the guardian of the ranks {ending}; they were ended"),

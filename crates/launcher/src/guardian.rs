@@ -32,11 +32,11 @@ use rustix::process::{Pid, Signal};
 use crate::agent::frames::Report;
 use crate::agent::plan::{Roster, Variables};
 use crate::arguments::Job;
-use crate::descendants;
 use crate::output::{Sink, Stream, same_file};
 use crate::program::{NOT_EXECUTABLE, NOT_FOUND, Problem};
 use crate::ranks::{Rank, Starter};
 use crate::stats::Account;
+use crate::{descendants, leftovers};
 use above::Above;
 use agents::{Agent, Feed};
 use exchange::Exchanges;
@@ -125,6 +125,8 @@ struct Connection {
     wave: u32,
     rounds: u32,
     finalized: bool,
+    /// It has called MPI_Abort.
+    aborted: bool,
     news: recovery::Courier,
 }
 
@@ -227,6 +229,8 @@ struct Guardian {
     /// Those on this node, ascending.
     own: Vec<usize>,
     by_process: BTreeMap<i32, usize>,
+    /// Whether ranks that are killed leave files.
+    leaves_files: bool,
     started: usize,
     connections: Vec<Option<Connection>>,
     streams: Vec<Option<Stream>>,
@@ -288,6 +292,7 @@ impl Guardian {
             epoll::add(&epoll, &caller.socket, Source::Caller.encode(), readable)?;
         }
 
+        let leaves_files = leftovers::are_possible(&roster.description.tunables);
         let own = roster.own_ranks();
         let mut sinks = Vec::new();
         if let Some(above) = &above {
@@ -357,6 +362,7 @@ impl Guardian {
             ranks,
             own,
             by_process: BTreeMap::new(),
+            leaves_files,
             started: 0,
             connections: Vec::new(),
             streams: Vec::new(),
@@ -394,7 +400,7 @@ impl Guardian {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
                     self.say(&format!("the poll set failed: {error}"));
-                    descendants::kill_all();
+                    self.kill_all();
                     return 1;
                 }
             }

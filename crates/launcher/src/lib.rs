@@ -26,6 +26,7 @@ mod front;
 pub mod fuzzing;
 mod guardian;
 mod hosts;
+mod leftovers;
 mod output;
 mod places;
 mod plan;

@@ -13,7 +13,6 @@ use super::{Guardian, Source, Work, timespec};
 use crate::agent::channel::Channel;
 use crate::agent::frames::{Order, Report};
 use crate::agent::{self, OUTPUT_WINDOW};
-use crate::descendants;
 use crate::environment::on_this_machine;
 use crate::output::Sink;
 use crate::program::{self, NOT_FOUND, Problem};
@@ -150,7 +149,7 @@ impl Guardian {
 
     /// Nobody is above any more: nobody reads what the ranks say, or waits for them.
     fn leave(&mut self) -> ! {
-        descendants::kill_all();
+        self.kill_all();
         exit(1)
     }
 

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{GRACE, Guardian, KILL_ROUND, LINGER, LOST_DELAY, OUTPUT_CLOSED, Source, TIMED_OUT, timespec};
+use super::{
+    Connection, GRACE, Guardian, KILL_ROUND, LINGER, LOST_DELAY, OUTPUT_CLOSED, Source, TIMED_OUT, timespec,
+};
 use crate::agent::frames::{Order, Report, Verdict};
 use crate::descendants::{self, Reaped};
+use crate::leftovers;
 use crate::output::Sink;
 use crate::ranks::Rank;
 use crate::report::{self, counted};
@@ -224,7 +227,7 @@ impl Guardian {
             Ok(0) => {
                 // mpiexec itself was killed: nobody waits for the ranks or reads what they say.
                 self.control = None;
-                descendants::kill_all();
+                self.kill_all();
                 exit(1);
             }
             Ok(count) => {
@@ -365,12 +368,36 @@ impl Guardian {
 
     // ---- the end ----
 
+    /// Ends everything below at once. What agents on this machine knew of their ranks goes with them, but then these are this process's
+    /// children.
+    pub(super) fn kill_all(&mut self) {
+        descendants::kill_all_and(|process| {
+            if self.leaves_files {
+                leftovers::remove(process);
+            }
+        });
+        self.remove_leftovers();
+    }
+
+    /// Removes the files of members that did not take their leave; they have ended.
+    fn remove_leftovers(&self) {
+        self.connections.iter().flatten().for_each(|connection| self.remove_leftovers_of(connection));
+    }
+
+    pub(super) fn remove_leftovers_of(&self, connection: &Connection) {
+        let left = connection.rank.is_some() && (!connection.finalized || connection.aborted);
+        if let Some(process) = connection.process.filter(|_| left && self.leaves_files) {
+            leftovers::remove(process);
+        }
+    }
+
     pub(super) fn is_over(&self) -> bool {
         !self.children_left && (self.above.is_none() || self.finishing || self.is_ending())
     }
 
     /// No descendant is left: passes on what they wrote and gives the exit code.
     pub(super) fn finish(&mut self) -> u8 {
+        self.remove_leftovers();
         for index in 0..self.own.len() {
             self.drain(self.own[index]);
         }

@@ -37,6 +37,7 @@ impl Guardian {
                     wave: 0,
                     rounds: 0,
                     finalized: false,
+                    aborted: false,
                     news: super::recovery::Courier::default(),
                 });
             }
@@ -97,6 +98,7 @@ impl Guardian {
             (Message::Finalized, Some(_)) => connection.finalized = true,
             (Message::Abort { code, message }, Some(rank)) => {
                 connection.finalized = true; // Its end is accounted for.
+                connection.aborted = true;
                 self.drain(rank);
                 let name = self.name(rank);
                 let report = match message.as_str() {
@@ -194,6 +196,7 @@ impl Guardian {
 
     pub(super) fn disconnected(&mut self, index: usize) {
         let Some(connection) = self.connections[index].take() else { return };
+        self.remove_leftovers_of(&connection);
         if let Some(rank) = connection.rank {
             let place = &mut self.ranks[rank];
             place.member = None;
