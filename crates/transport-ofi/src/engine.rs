@@ -4,97 +4,30 @@
 //! two sides of a handshake know; whatever bears none is refused, counted, and changes nothing. What bytes arrive for a peer wait in
 //! its queue; a sender has at most a window of bytes out that were not taken from there.
 
+mod handshakes;
+mod peer;
+
 use crate::address::Contact;
 use crate::endpoint::{Completion, Endpoint, RECEIVING, SENDING, SLOT};
 use crate::wire::{Head, Kind};
+use handshakes::{AGAIN, Answering, Call};
 use parnass_base::UserAddress;
 use parnass_base::socket::Part;
-use parnass_transport_stream::handshake::{Callee, Caller, Identity, Move};
-use parnass_transport_stream::proof::fresh;
+use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::seal::Keys;
-use parnass_transport_stream::wire::{Hello, Secret, Verdict};
 use parnass_transport_stream::{Refusal, Refusals};
+use peer::{Chunk, Failure, Peer, failure};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How long a handshake may take before it is begun again.
-const HANDSHAKE: Duration = Duration::from_secs(5);
-/// After a failure a peer is called again so long after.
-const AGAIN: Duration = Duration::from_millis(500);
-/// For so long a peer that cannot be reached is called.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How many may be answered at once.
-const CROWD: usize = 256;
 /// Longest message of a handshake, in bytes.
 const LETTER: usize = 128;
 /// What is longer waits where it has come in; what is shorter is copied, and its slot receives again.
 const COPIED: usize = 4 << 10;
 /// Copies are collected in runs of about so many bytes.
 const RUN: usize = 64 << 10;
-
-/// Bytes that have come and are not taken yet.
-#[derive(Debug)]
-enum Chunk {
-    Copy { bytes: Vec<u8>, start: usize },
-    Slot { slot: usize, start: usize, end: usize },
-}
-
-/// Why a stream has ended: kind and words of an error, to be told more than once.
-type Failure = (io::ErrorKind, String);
-
-fn failure(error: &io::Error) -> Failure {
-    (error.kind(), error.to_string())
-}
-
-/// A peer that has proved to be of the job.
-#[derive(Debug)]
-struct Peer {
-    /// What packets to it and from it bear.
-    tokens: [u64; 2],
-    /// The numbers of the next packet to it and from it.
-    next: [u32; 2],
-    /// Bytes sent to it, those that it has taken, those taken of its own, and those of which it knows that: modulo 2^32.
-    sent: u32,
-    taken: u32,
-    consumed: u32,
-    told: u32,
-    queue: VecDeque<Chunk>,
-    queued: usize,
-    spare: Vec<u8>,
-    /// Its number among the streams, once it has one.
-    number: Option<usize>,
-    /// Whether it stands among those that have something.
-    noted: bool,
-    /// Its sends that have not completed.
-    outstanding: usize,
-    failure: Option<Failure>,
-    /// Either side has said goodbye: nothing that comes matters any more.
-    over: bool,
-    /// Its last packet has arrived, and it is owed an answer to that; it has heard this side's last.
-    leaving: bool,
-    owed: bool,
-    heard: bool,
-}
-
-/// A handshake that this side has begun.
-#[derive(Debug)]
-struct Call {
-    /// All attempts, by their tokens: any of them may still be answered.
-    attempts: BTreeMap<u64, Caller>,
-    next: Instant,
-    until: Instant,
-    failures: Vec<String>,
-}
-
-/// A handshake that somebody else has begun.
-#[derive(Debug)]
-struct Answering {
-    callee: Callee,
-    from: u32,
-    deadline: Instant,
-}
 
 /// See the module's description.
 pub struct Engine {
@@ -130,10 +63,6 @@ impl std::fmt::Debug for Engine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{:?} with {} peers over {:?}", self.identity, self.peers.len(), self.endpoint)
     }
-}
-
-fn token(secret: &Secret) -> u64 {
-    u64::from_le_bytes(*secret.first_chunk().expect("a secret is longer"))
 }
 
 impl Engine {
@@ -546,99 +475,7 @@ impl Engine {
         self.peers.iter().all(|(number, peer)| !peer.over || self.has_parted(*number))
     }
 
-    // ---- handshakes
-
-    fn post_letter(&mut self, to: u32, kind: Kind, token: u64, bytes: &[u8]) {
-        let head = Head { kind, from: self.identity.me, sequence: 0, taken: 0, token };
-        self.letters.push_back((to, [&head.encode()[..], bytes].concat()));
-        self.send_letters();
-    }
-
-    fn send_letters(&mut self) {
-        for _ in 0..self.letters.len() {
-            let Some((to, bytes)) = self.letters.pop_front() else { return };
-            let sent = self.name(to).and_then(|name| {
-                let slot = self.free.pop().ok_or(io::ErrorKind::WouldBlock)?;
-                self.endpoint.slot(slot).write(&bytes);
-                let sent = self.endpoint.send(slot, bytes.len(), name, true);
-                if matches!(sent, Ok(false)) {
-                    self.owners[slot] = to;
-                    if let Some(peer) = self.peers.get_mut(&to) {
-                        peer.outstanding += 1;
-                    }
-                } else {
-                    self.free.push(slot);
-                }
-                sent
-            });
-            match sent {
-                Ok(_) => (),
-                // In order per peer: whoever has none left in the row may be sent the next.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.letters.push_back((to, bytes))
-                }
-                Err(error) => self.failed(to, &error),
-            }
-        }
-    }
-
-    /// Begins a handshake with a peer, or begins it again.
-    fn call_at(&mut self, peer: u32, until: Instant, failures: Vec<String>) {
-        let Ok(nonce) = fresh() else { return };
-        let (caller, first) = Caller::new(self.identity, peer, nonce);
-        let token = token(&nonce);
-        let next = Instant::now() + HANDSHAKE;
-        let new = || Call { attempts: BTreeMap::new(), next, until, failures };
-        let call = self.calls.entry(peer).or_insert_with(new);
-        call.attempts.insert(token, caller);
-        call.next = next;
-        self.letters.retain(|(to, bytes)| *to != peer || bytes[0] & 15 != 1);
-        if let Move::Exchange(hello, _) = first {
-            self.post_letter(peer, Kind::Hello, token, &hello);
-        }
-    }
-
-    /// Wants a stream to a peer.
-    pub fn connect(&mut self, peer: u32) {
-        if !self.peers.contains_key(&peer) && !self.calls.contains_key(&peer) {
-            self.call_at(peer, Instant::now() + PATIENCE, Vec::new());
-            self.progress();
-        }
-    }
-
-    /// Calls again who has not answered; gives up those that cannot be reached, each with what was tried.
-    pub fn look_after_calls(&mut self, now: Instant) -> Vec<(u32, Vec<String>)> {
-        let due: Vec<u32> =
-            self.calls.iter().filter(|(_, call)| call.next <= now).map(|(peer, _)| *peer).collect();
-        let mut given_up = Vec::new();
-        for peer in due {
-            let Some(call) = self.calls.get(&peer) else { continue };
-            if now < call.until {
-                self.call_at(peer, call.until, Vec::new());
-            } else {
-                self.letters.retain(|(to, _)| *to != peer);
-                let failures = self.calls.remove(&peer).map(|call| call.failures);
-                given_up.push((peer, failures.unwrap_or_default()));
-            }
-        }
-        let late: Vec<u64> = self
-            .answering
-            .iter()
-            .filter(|(_, answering)| answering.deadline <= now)
-            .map(|(token, _)| *token)
-            .collect();
-        for token in late {
-            self.answering.remove(&token);
-            self.refusals.count(Refusal::Slow);
-        }
-        given_up
-    }
-
-    /// Until when the keeper may sleep; `None`: nothing is due.
-    pub fn deadline(&self) -> Option<Instant> {
-        let calls = self.calls.values().map(|call| call.next);
-        calls.chain(self.answering.values().map(|answering| answering.deadline)).min()
-    }
+    // ---- what the streams say
 
     /// Whether all other ranks have streams to this one.
     pub fn is_whole(&self) -> bool {
@@ -652,109 +489,6 @@ impl Engine {
             || !self.unposted.is_empty()
             || !self.blocked.is_empty()
     }
-
-    /// A message of a handshake.
-    fn letter(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Refusal> {
-        let from = head.from;
-        if from >= self.identity.size || from == self.identity.me {
-            return Err(Refusal::OtherJob);
-        }
-        match head.kind {
-            Kind::Hello => {
-                let hello: &[u8; Hello::BYTES] = bytes.try_into().map_err(|_| Refusal::Garbage)?;
-                let hello = Hello::decode(hello).ok_or(Refusal::Garbage)?;
-                if hello.from != from || token(&hello.nonce) != head.token {
-                    return Err(Refusal::Garbage);
-                }
-                let Ok(nonce) = fresh() else { return Ok(()) };
-                let (mut callee, _) = Callee::new(self.identity, nonce);
-                let Move::Exchange(challenge, _) = callee.receive(bytes)? else { return Ok(()) };
-                if self.answering.len() >= CROWD {
-                    let oldest = self.answering.iter().min_by_key(|(_, answering)| answering.deadline);
-                    if let Some(oldest) = oldest.map(|(token, _)| *token) {
-                        self.answering.remove(&oldest);
-                        self.refusals.count(Refusal::Crowd);
-                    }
-                }
-                let deadline = Instant::now() + HANDSHAKE;
-                self.answering.insert(head.token, Answering { callee, from, deadline });
-                self.post_letter(from, Kind::Challenge, head.token, &challenge);
-            }
-            Kind::Challenge => {
-                let call = self.calls.get_mut(&from);
-                let Some(caller) = call.and_then(|call| call.attempts.get_mut(&head.token)) else {
-                    return Ok(());
-                };
-                if let Move::Exchange(answer, _) = caller.receive(bytes)? {
-                    self.post_letter(from, Kind::Answer, head.token, &answer);
-                }
-            }
-            Kind::Answer => {
-                let answering =
-                    self.answering.get_mut(&head.token).filter(|answering| answering.from == from);
-                let answering = answering.ok_or(Refusal::Proof)?;
-                if let Move::Decide(peer) = answering.callee.receive(bytes)? {
-                    let Some(Answering { callee, .. }) = self.answering.remove(&head.token) else {
-                        return Ok(());
-                    };
-                    self.decide(peer, head.token, &callee);
-                }
-            }
-            Kind::Verdict => {
-                let call = self.calls.get_mut(&from);
-                let Some(caller) = call.and_then(|call| call.attempts.get_mut(&head.token)) else {
-                    return Ok(());
-                };
-                // A verdict of `crossed`: the peer's own call is on its way; if it fails, this side tries again.
-                if let Move::Over(Verdict::Accepted) = caller.receive(bytes)? {
-                    let (tokens, keys) = (caller.tokens(), caller.keys());
-                    self.rise(from, tokens, keys);
-                }
-            }
-            Kind::Data | Kind::Last | Kind::Heard => (),
-        }
-        Ok(())
-    }
-
-    /// Decides, as the side that was called, which of two crossing calls it is to be: that of the lower rank.
-    fn decide(&mut self, peer: u32, token: u64, callee: &Callee) {
-        let called = self.calls.contains_key(&peer);
-        let crossed = self.peers.contains_key(&peer) || called && peer > self.identity.me;
-        let verdict = if crossed { Verdict::Crossed } else { Verdict::Accepted };
-        self.post_letter(peer, Kind::Verdict, token, &callee.decide(verdict));
-        if !crossed {
-            self.rise(peer, callee.tokens(), callee.keys());
-        }
-    }
-
-    /// A handshake is over: from now on packets of this peer are of its stream.
-    fn rise(&mut self, peer: u32, tokens: Option<[Secret; 2]>, keys: Option<Keys>) {
-        let Some(tokens) = tokens else { return };
-        self.calls.remove(&peer);
-        let new = Peer {
-            tokens: tokens.map(|secret| token(&secret)),
-            next: [0; 2],
-            sent: 0,
-            taken: 0,
-            consumed: 0,
-            told: 0,
-            queue: VecDeque::new(),
-            queued: 0,
-            spare: Vec::new(),
-            number: None,
-            noted: false,
-            outstanding: 0,
-            failure: None,
-            over: false,
-            leaving: false,
-            owed: false,
-            heard: false,
-        };
-        self.peers.insert(peer, new);
-        self.up.push((peer, keys));
-    }
-
-    // ---- what the streams say
 
     /// From now on a peer is known by this number.
     pub fn watch(&mut self, number: u32, place: usize) {
