@@ -1,8 +1,11 @@
 /* MPI 5.0, chapter 14: runs of a file that lie close together, written and read as one; what lies between them belongs to others. */
 #include "../programs/check.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { RUN = 8, RUNS = 3000, BYTES = RUN * RUNS };
 
@@ -208,6 +211,58 @@ static void not_mapped(MPI_Info info)
     MPI_Type_free(&filetype);
 }
 
+static atomic_int busy;
+
+static void *shorten(void *unused)
+{
+    /* Now and then, so that it hits every part of a write. */
+    for (unsigned turn = 0; atomic_load(&busy) && truncate(path, 0) == 0; turn++)
+        usleep(turn * 37 % 900);
+    return unused;
+}
+
+/* Somebody else makes the file shorter all the time: that is no reason to end, and what is written afterwards is there. */
+static void made_shorter(MPI_Info info)
+{
+    enum { EACH = 22000 };
+    static unsigned char data[RUN * EACH];
+    MPI_Datatype filetype = tile(8);
+    MPI_File file = fresh(MPI_MODE_RDWR, info, filetype);
+    pthread_t thread;
+    atomic_store(&busy, 1);
+    CHECK(pthread_create(&thread, NULL, shorten, NULL) == 0, "a thread");
+    for (int round = 0; round < 100; round++)
+        SUCCEEDS(MPI_File_write_at(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE));
+    atomic_store(&busy, 0);
+    pthread_join(thread, NULL);
+    MPI_Barrier(comm);
+    fill_bytes(out, BYTES, check_mix(check_rank));
+    SUCCEEDS(MPI_File_write_at(file, 0, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
+    MPI_Barrier(comm);
+    SUCCEEDS(MPI_File_read_at(file, 0, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
+    compare("after it was made shorter", BYTES);
+    SUCCEEDS(MPI_File_close(&file));
+    MPI_Type_free(&filetype);
+}
+
+/* On a device that is too small for the file: an error, whatever of it can be written. */
+static void too_small(MPI_Info info)
+{
+    enum { EACH = 100000 };
+    static unsigned char data[RUN * EACH];
+    MPI_Datatype filetype = tile(8);
+    MPI_File file = fresh(MPI_MODE_RDWR, info, filetype);
+    for (int round = 0; round < 3; round++) {
+        /* At first a hole, which has its length already. */
+        SUCCEEDS(MPI_File_set_size(file, round == 0 ? 4L * RUN * EACH : 0));
+        int class, code = MPI_File_write_at(file, 0, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_Error_class(code, &class);
+        CHECK_EQUAL(class, MPI_ERR_NO_SPACE);
+    }
+    SUCCEEDS(MPI_File_close(&file));
+    MPI_Type_free(&filetype);
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -217,6 +272,11 @@ int main(int argc, char **argv)
 
     MPI_Info automatic = hints("automatic", "automatic", "no number"), always = hints("enable", "enable", "5000"),
              never = hints("disable", "disable", "1");
+    if (argc > 1) {
+        too_small(automatic);
+        too_small(always);
+        return check_end("chapter_14_sieving");
+    }
     MPI_File file = fresh(MPI_MODE_RDWR, always, MPI_BYTE);
     shown(file, "romio_ds_write", "enable");
     shown(file, "ind_rd_buffer_size", "5000");
@@ -237,6 +297,7 @@ int main(int argc, char **argv)
     }
     side_by_side(always, 5000, 2);
     side_by_side(mixed, 0, 60);
+    made_shorter(automatic);
     MPI_Info_free(&automatic);
     MPI_Info_free(&always);
     MPI_Info_free(&never);

@@ -1,6 +1,7 @@
 //! Files that are read and written from user memory at given places, and locks of ranges of them.
 
 use crate::UserAddress;
+use crate::torn::Watched;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -107,8 +108,7 @@ pub struct MappedRange {
 
 impl MappedRange {
     /// Maps the bytes `first .. end`, which must lie before the end of the file, to be written. All pages are brought into memory and
-    /// given storage here, so that a full device is an error of this call and not a signal at the first store. They are then
-    /// written at once: a file that is made shorter meanwhile ends the process with SIGBUS, as with any mapped file.
+    /// given storage here, so that a full device is an error of this call and not one of [`MappedRange::store`].
     ///
     /// # Errors
     /// As mmap(2) and madvise(2): the file is not open for both directions, the device is full, or the kernel is older than 5.14.
@@ -133,11 +133,17 @@ impl MappedRange {
         }
     }
 
-    /// Where byte 0 of the file would be. Only bytes of the range may be reached from there, and only while this lives.
-    pub fn origin(&self) -> UserAddress {
-        // SAFETY: all pages of the mapping are there to be read and written.
+    /// Has `store` store into the range. It is told where byte 0 of the file would be, and only bytes of the range may be reached from there, and
+    /// only meanwhile. False: the file was made shorter, or its device could not be written, and some of what was stored is nowhere.
+    ///
+    /// # Errors
+    /// Too many threads do this at once; nothing was stored.
+    pub fn store(&self, store: impl FnOnce(UserAddress)) -> io::Result<bool> {
+        let watched = Watched::new(self.start.addr(), self.length)?;
+        // SAFETY: the mapping is there to be read and written, and where the file cannot be, it is replaced by memory that can.
         let start = unsafe { UserAddress::new(self.start.cast()) };
-        start.offset((self.offset as i64).wrapping_neg())
+        store(start.offset((self.offset as i64).wrapping_neg()));
+        Ok(!watched.is_torn())
     }
 }
 
@@ -247,9 +253,12 @@ mod tests {
             return std::fs::remove_file(path).unwrap();
         }
         let range = MappedRange::for_writing(&file, 5_000, 19_990).unwrap();
-        for offset in [5_000, 9_000, 19_987] {
-            range.origin().offset(offset).write(b"abc");
-        }
+        let all_there = range.store(|origin| {
+            for offset in [5_000, 9_000, 19_987] {
+                origin.offset(offset).write(b"abc");
+            }
+        });
+        assert!(all_there.unwrap());
         drop(range);
         let memory = Scratch::new(20_000);
         assert_eq!(read_at(&file, memory.address(), 20_000, 0).unwrap(), 20_000);
@@ -263,6 +272,42 @@ mod tests {
         let reader = File::open(&path).unwrap();
         assert!(MappedRange::for_writing(&reader, 0, 10).is_err(), "not open for writing");
         assert!(MappedRange::for_writing(&file, 40_000, 40_010).is_err(), "behind the end");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_made_shorter_meanwhile_is_found_out() {
+        let (path, file) = temporary("torn");
+        file.set_len(100_000).unwrap();
+        if !is_local(&file) {
+            return std::fs::remove_file(path).unwrap();
+        }
+        // Also in threads that hear no signals, several at once, again and again.
+        std::thread::scope(|scope| {
+            for first in [0, 40_000] {
+                let (file, path) = (&file, &path);
+                scope.spawn(move || {
+                    crate::process::block_signals();
+                    for _ in 0..100 {
+                        let own = path.with_extension(first.to_string());
+                        let short =
+                            File::options().read(true).write(true).create(true).truncate(true).open(&own);
+                        let short = short.unwrap();
+                        short.set_len(100_000).unwrap();
+                        let torn = MappedRange::for_writing(&short, first, 90_000).unwrap();
+                        let whole = MappedRange::for_writing(file, first, first + 10_000).unwrap();
+                        short.set_len(50_000).unwrap();
+                        let store = |origin: UserAddress| {
+                            origin.offset(first as i64).write(b"before");
+                            origin.offset(89_000).write(b"behind");
+                        };
+                        assert!(!torn.store(store).unwrap(), "a store behind the end");
+                        assert!(whole.store(|origin| origin.offset(first as i64).write(b"x")).unwrap());
+                        std::fs::remove_file(own).unwrap();
+                    }
+                });
+            }
+        });
         std::fs::remove_file(path).unwrap();
     }
 

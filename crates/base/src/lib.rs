@@ -27,6 +27,7 @@ pub mod process;
 mod record;
 mod region;
 pub mod socket;
+mod torn;
 
 pub use address::{Scratch, UserAddress};
 pub use growing::Growing;

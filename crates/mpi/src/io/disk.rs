@@ -138,8 +138,8 @@ impl Disk {
     /// long already: Linux tells the new size of a file before it has zeroed what lies between the old end and the data behind it, and
     /// a store in between would be lost. A write waits until whoever made the file longer is done.
     ///
-    /// False if nothing was stored, as the file cannot be mapped or its device is full: then the runs are to be written one by one,
-    /// which also finds out what is wrong.
+    /// False if not all was stored, as the file cannot be mapped, its device is full or somebody has made it shorter meanwhile: then the
+    /// runs are to be written one by one, which also finds out what is wrong.
     pub(super) fn write_mapped(
         &self,
         (first, end): (u64, u64),
@@ -151,12 +151,13 @@ impl Disk {
             return Ok(false);
         }
         write_last()?;
-        match MappedRange::for_writing(&self.file, first, end) {
-            Ok(range) => {
-                store(range.origin());
-                self.counters.count_any(FILE_WRITES, 1);
-                self.counters.count_any(FILE_WRITTEN_BYTES, bytes);
-                Ok(true)
+        match MappedRange::for_writing(&self.file, first, end).and_then(|range| range.store(store)) {
+            Ok(all_there) => {
+                if all_there {
+                    self.counters.count_any(FILE_WRITES, 1);
+                    self.counters.count_any(FILE_WRITTEN_BYTES, bytes);
+                }
+                Ok(all_there)
             }
             Err(error) => {
                 // A file that is open for writing only, or a kernel that cannot do this, stays so; a full device may not.
