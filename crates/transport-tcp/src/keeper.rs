@@ -22,6 +22,10 @@ use std::time::{Duration, Instant};
 
 /// How long a connection may take to come up, and one that somebody else has made to prove itself.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+/// A process whose kernel has taken a connection is there: for so long it may get no processor, or be stopped.
+const SLOWNESS: Duration = Duration::from_secs(120);
+/// From then on that the other side may have taken a connection for good it is waited for as long as the connection stands.
+const WHILE_IT_STANDS: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How many may be at it at once.
 const CROWD: usize = 256;
 /// The next address of a peer is tried so long after the one before.
@@ -331,6 +335,7 @@ impl Keeper {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+        tune(&socket)?;
         match net::connect(&socket, &address) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => (),
             Err(error) => return Err(error.into()),
@@ -446,6 +451,10 @@ impl Keeper {
                         Ok(Move::Exchange(to_send, awaited)) => {
                             pending.to_send = to_send;
                             pending.awaited = awaited;
+                            if pending.target.is_some() {
+                                // Its answer is the last that who is called needs.
+                                pending.deadline = Instant::now() + WHILE_IT_STANDS;
+                            }
                         }
                         Ok(Move::Decide(peer)) => self.decide(name, peer),
                         Ok(Move::Over(verdict)) => {
@@ -554,8 +563,7 @@ impl Pending {
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
                     self.connected = true;
-                    // Who is called may have taken the connection for good already: it is not given up because this host is slow.
-                    self.deadline = Instant::now() + PATIENCE;
+                    self.deadline = Instant::now() + SLOWNESS;
                 }
             }
         }
