@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ended, await_until, finish, mark, marked, mpiexec, nothing_is_left, run, shell};
+use common::{Directory, Ended, await_until, finish, mark, marked, mpiexec, nothing_is_left, run, shell};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
@@ -75,19 +75,31 @@ fn what_a_rank_wrote_comes_before_its_end_is_told() {
     assert_eq!(ended.code(), 9);
 }
 
+/// Runs a job whose first rank fails with code 5 as soon as each other one, which run `script`, has written a line;
+/// and how long it took from there.
+fn fail_beside(ranks: u32, script: &str) -> (Ended, Duration) {
+    let directory = Directory::new();
+    let go = directory.file("go");
+    let first = format!("echo; until [ -e {} ]; do sleep 0.01; done; exit 5", go.display());
+    let (child, mark) = start(ranks, &format!("[ $PARNASS_RANK = 0 ] && {{ {first}; }}; {script}"));
+    std::fs::write(go, "").unwrap();
+    let start = Instant::now();
+    let ended = finish(child);
+    assert_eq!(ended.code(), 5);
+    assert!(marked(&mark).is_empty());
+    (ended, start.elapsed())
+}
+
 #[test]
 fn ranks_that_ignore_the_request_to_end_are_killed() {
-    let start = Instant::now();
-    let ended = shell(3, "[ $PARNASS_RANK = 0 ] && exit 5; trap '' TERM INT; while :; do sleep 0.1; done");
-    assert_eq!(ended.code(), 5);
-    assert!(start.elapsed() > Duration::from_secs(1), "they were given no time");
+    let (_, time) = fail_beside(3, "trap '' TERM INT; echo; while :; do sleep 0.1; done");
+    assert!(time > Duration::from_secs(1), "they were given no time");
 }
 
 #[test]
 fn ranks_may_clean_up_when_asked_to_end() {
-    let script = "[ $PARNASS_RANK = 0 ] && { sleep 0.3; exit 5; }; trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done";
-    let ended = shell(3, script);
-    assert_eq!((ended.code(), ended.text().as_str()), (5, "cleaned\ncleaned\n"));
+    let (ended, _) = fail_beside(3, "trap 'echo cleaned; exit 0' TERM; echo; while :; do sleep 0.05; done");
+    assert_eq!(ended.text(), "cleaned\ncleaned\n");
 }
 
 #[test]
@@ -137,10 +149,7 @@ fn nothing_is_left_when_the_guardian_is_killed() {
 
 #[test]
 fn nothing_is_left_when_a_rank_fails() {
-    let (child, mark) =
-        start(3, &format!("[ $PARNASS_RANK = 1 ] && {{ echo x; sleep 0.2; exit 4; }}; {FAMILY}"));
-    assert_eq!(finish(child).code(), 4);
-    assert!(marked(&mark).is_empty());
+    fail_beside(3, FAMILY);
 }
 
 #[test]
