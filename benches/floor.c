@@ -1,5 +1,5 @@
-/* What the machine itself can do, without MPI: the floors under the other values. A cache line passed one way between two pinned cores; memory copied by one
- * core, by two together, and by one that the other has just written; memory copied by the kernel as between processes; a process started and waited for.
+/* What the machine itself can do, without MPI: the floors under the other values. Memory copied by one core, by two together, and by
+ * one that the other has just written; memory copied by the kernel as between processes; a process started and waited for.
  * Prints results in the form of bench.h. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,7 +20,6 @@ extern char **environ;
 
 static double budget = 0.05;
 static int cores[2];
-static _Alignas(128) _Atomic unsigned line;
 static unsigned char *from, *to;
 
 static double now(void)
@@ -48,39 +47,6 @@ static void pin(int core)
     CPU_ZERO(&set);
     CPU_SET(core, &set);
     sched_setaffinity(0, sizeof set, &set);
-}
-
-static void *echo(void *rounds)
-{
-    pin(cores[1]);
-    for (unsigned round = 0; round < *(unsigned *)rounds; round++) {
-        while (atomic_load_explicit(&line, memory_order_acquire) != 2 * round + 1)
-            ;
-        atomic_store_explicit(&line, 2 * round + 2, memory_order_release);
-    }
-    return NULL;
-}
-
-static void cache_line(void)
-{
-    double values[parts];
-    for (int part = 0; part < parts; part++) {
-        unsigned rounds = 1000 + (unsigned)(budget / parts / 4e-7);
-        pthread_t other;
-        atomic_store(&line, 0);
-        pthread_create(&other, NULL, echo, &rounds);
-        double start = 0;
-        for (unsigned round = 0; round < rounds; round++) {
-            if (round == 500)
-                start = now();
-            atomic_store_explicit(&line, 2 * round + 1, memory_order_release);
-            while (atomic_load_explicit(&line, memory_order_acquire) != 2 * round + 2)
-                ;
-        }
-        values[part] = (now() - start) / (rounds - 500) / 2;
-        pthread_join(other, NULL);
-    }
-    printf("result floor-cache-line 8 %.6g us\n", median(values) * 1e6);
 }
 
 /* Copies `bytes` once by the kernel, as between processes; 0 when it refuses. */
@@ -236,10 +202,8 @@ int main(int argc, char **argv)
     memset(from, 1, largest);
     memset(to, 1, largest);
     pin(cores[0]);
-    if (found == 2)
-        cache_line();
-    else
-        printf("note floor-cache-line needs two cores\n");
+    if (found < 2)
+        printf("note floor-copy-by-two needs two cores\n");
     for (size_t which = 0; which < sizeof sizes / sizeof *sizes; which++) {
         copy(sizes[which], 0);
         if (sizes[which] >= 65536) {

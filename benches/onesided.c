@@ -84,16 +84,17 @@ static void measure(const char *kind, MPI_Win win, double rate)
     for (int computing = 0; computing < 2; computing++)
         for (access.operation = 0; access.operation < operations; access.operation++) {
             double seconds = 0;
-            MPI_Barrier(MPI_COMM_WORLD);
-            if (rank == 0) {
-                MPI_Win_lock_all(0, win);
-                seconds = seconds_alone(access_and_flush, &access);
-                MPI_Win_unlock_all(win);
-                MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-            } else {
-                compute(computing ? (long)(0.002 * rate) : 0);
-            }
-            MPI_Barrier(MPI_COMM_WORLD);
+            do {
+                MPI_Barrier(MPI_COMM_WORLD);
+                if (rank == 0) {
+                    MPI_Win_lock_all(0, win);
+                    seconds = seconds_alone(access_and_flush, &access);
+                    MPI_Win_unlock_all(win);
+                    MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+                } else {
+                    compute(computing ? (long)(0.002 * rate) : 0);
+                }
+            } while (disturbed());
             snprintf(name, sizeof name, "%s%s-%s", names[access.operation], computing ? "-computing" : "", kind);
             result(name, 8, seconds * 1e9, "ns");
         }
@@ -102,19 +103,24 @@ static void measure(const char *kind, MPI_Win win, double rate)
         for (int which = 0; which < 4; which++) {
             double seconds = 1;
             access.bytes = sizes[which];
-            MPI_Barrier(MPI_COMM_WORLD);
-            if (rank == 0) {
-                MPI_Win_lock_all(0, win);
-                seconds = seconds_alone(access_and_flush, &access);
-                MPI_Win_unlock_all(win);
-            }
-            MPI_Barrier(MPI_COMM_WORLD);
+            do {
+                MPI_Barrier(MPI_COMM_WORLD);
+                if (rank == 0) {
+                    MPI_Win_lock_all(0, win);
+                    seconds = seconds_alone(access_and_flush, &access);
+                    MPI_Win_unlock_all(win);
+                }
+                MPI_Barrier(MPI_COMM_WORLD);
+            } while (disturbed());
             snprintf(name, sizeof name, "%s-bandwidth-%s", names[access.operation], kind);
             result(name, access.bytes, access.bytes / seconds / 1e9, "GB/s");
         }
     MPI_Barrier(MPI_COMM_WORLD);
-    double seconds = rank == 0 ? seconds_alone(lock_and_unlock, &win) : 0;
-    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds;
+    do {
+        seconds = rank == 0 ? seconds_alone(lock_and_unlock, &win) : 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+    } while (disturbed());
     snprintf(name, sizeof name, "lock-unlock-%s", kind);
     result(name, 0, seconds * 1e9, "ns");
     MPI_Win_fence(0, win);

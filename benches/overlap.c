@@ -56,18 +56,21 @@ int main(int argc, char **argv)
             exchange(data, bytes, computing, 0);
             /* Both sides write or wait about as long as the transfer takes, and the work takes it twice. */
             int count = repetitions(exchange(data, bytes, computing, 0) * 4, 7, most);
-            for (int round = 0; round < count; round++)
-                alone[round] = exchange(data, bytes, computing, 0);
-            double transfer = median(alone, count);
-            long steps = (long)(2 * transfer * rate);
-            for (int round = 0; round < count; round++)
-                both[round] = exchange(data, bytes, computing, steps);
-            for (int round = 0; round < count; round++) {
-                double start = now();
-                bench_sink = work(3, steps);
-                alone[round] = now() - start;
-            }
-            double hidden = 1 - (median(both, count) - median(alone, count)) / transfer;
+            double hidden;
+            do {
+                for (int round = 0; round < count; round++)
+                    alone[round] = exchange(data, bytes, computing, 0);
+                double transfer = median(alone, count);
+                long steps = (long)(2 * transfer * rate);
+                for (int round = 0; round < count; round++)
+                    both[round] = exchange(data, bytes, computing, steps);
+                for (int round = 0; round < count; round++) {
+                    double start = now();
+                    bench_sink = work(3, steps);
+                    alone[round] = now() - start;
+                }
+                hidden = 1 - (median(both, count) - median(alone, count)) / transfer;
+            } while (disturbed());
             MPI_Bcast(&hidden, 1, MPI_DOUBLE, side, MPI_COMM_WORLD);
             result(names[computing], bytes, hidden < 0 ? 0 : hidden > 1 ? 1 : hidden, "share");
         }

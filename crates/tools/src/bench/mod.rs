@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use libraries::{Library, OURS, Way};
 use process::{Interrupted, Runner};
 use results::{Line, MACHINE, Participant, Report};
-use yardsticks::{FLOORS, SOURCES, START, YARDSTICKS, Yardstick};
+use yardsticks::{FLOORS, LINE, LINE_VALUE, SOURCES, START, YARDSTICKS, Yardstick};
 
 /// What `parnass bench` takes.
 #[derive(Debug, clap::Args)]
@@ -99,14 +99,17 @@ pub fn run(options: &Options) -> ExitCode {
 /// Whether every yardstick gave values on ours.
 fn attempt(options: &Options) -> anyhow::Result<bool> {
     let before = options.baseline.as_deref().map(Report::read).transpose()?;
-    let selected: Vec<&Yardstick> = YARDSTICKS
+    let chosen = |yardstick: &Yardstick| {
+        options.only.is_empty() || options.only.iter().any(|part| yardstick.name.contains(part.as_str()))
+    };
+    let mut selected: Vec<&Yardstick> = YARDSTICKS
         .iter()
-        .filter(|yardstick| {
-            yardstick.runs_over(options.over)
-                && (options.only.is_empty()
-                    || options.only.iter().any(|part| yardstick.name.contains(part.as_str())))
-        })
+        .filter(|yardstick| yardstick.runs_over(options.over) && chosen(yardstick))
         .collect();
+    if selected.iter().any(|yardstick| yardstick.ranks == 2) {
+        let line = YARDSTICKS.iter().filter(|yardstick| yardstick.name == LINE && !chosen(yardstick));
+        selected.splice(0..0, line);
+    }
     if selected.is_empty() {
         bail!("no yardstick is called so, or it does not run over this way; parnass bench --list names them");
     }
@@ -345,7 +348,9 @@ fn measure(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let mut job = library.job(yardstick.name, yardstick.ranks);
-    let outcome = runner.run(job.arg(milliseconds.to_string()), limit)?;
+    let near = report.least(MACHINE, LINE_VALUE).filter(|_| yardstick.ranks == 2);
+    let effort = near.map_or_else(|| milliseconds.to_string(), |near| format!("{milliseconds}:{near}"));
+    let outcome = runner.run(job.arg(effort), limit)?;
     let lines = results::parse(&outcome.stdout)?;
     let mut any = false;
     for line in &lines {

@@ -175,6 +175,12 @@ impl Report {
         file(&mut self.notes, library, what, reason);
     }
 
+    /// The least of what there is of a value so far.
+    pub fn least(&self, library: &str, name: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.name == name)?;
+        row.values.get(library)?.iter().copied().min_by(f64::total_cmp)
+    }
+
     /// Reads a file that [`Report::write`] wrote.
     ///
     /// # Errors

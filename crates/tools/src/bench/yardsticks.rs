@@ -20,7 +20,7 @@ impl Yardstick {
     pub fn runs_over(&self, way: Way) -> bool {
         match way {
             Way::Memory => self.name != FLOOR_TCP,
-            Way::Tcp => self.name == FLOOR_TCP || self.ranks == 2 && self.name != "threads",
+            Way::Tcp => [LINE, FLOOR_TCP].contains(&self.name) || self.ranks == 2 && self.name != "threads",
         }
     }
 }
@@ -31,6 +31,11 @@ const fn yardstick(name: &'static str, ranks: u32, shows: &'static str) -> Yards
 
 /// All of them, in the order in which they run.
 pub const YARDSTICKS: &[Yardstick] = &[
+    yardstick(
+        LINE,
+        0,
+        "how near two cores are to each other; the yardsticks of two ranks measure when they are",
+    ),
     yardstick(FLOOR, 0, "what the machine can do without MPI"),
     yardstick(FLOOR_TCP, 0, "what the machine's TCP can do without MPI"),
     yardstick("pingpong", 2, "half round trip and bandwidth, 0 B to 64 MiB"),
@@ -52,10 +57,14 @@ pub const YARDSTICKS: &[Yardstick] = &[
     yardstick("memory", 64, "memory after start"),
 ];
 
+/// The program that tells the others how near two cores can be.
+pub const LINE: &str = "line";
+/// What it prints.
+pub const LINE_VALUE: &str = "floor-cache-line";
 const FLOOR: &str = "floor";
 const FLOOR_TCP: &str = "floor_tcp";
 /// The programs that measure the machine.
-pub const FLOORS: &[&str] = &[FLOOR, FLOOR_TCP];
+pub const FLOORS: &[&str] = &[LINE, FLOOR, FLOOR_TCP];
 /// The program whose whole run is timed.
 pub const START: &str = "init";
 
@@ -76,6 +85,8 @@ sources![
     "floor_tcp.c",
     "guest.c",
     "init.c",
+    "line.c",
+    "line.h",
     "match.c",
     "memory.c",
     "onesided.c",
@@ -118,7 +129,7 @@ const fn more(name: &'static str, title: &'static str) -> Measure {
 /// Every value that a yardstick may print.
 pub const MEASURES: &[Measure] = &[
     less("floor-start", "start of a process"),
-    less("floor-cache-line", "one cache line, one way"),
+    less(LINE_VALUE, "one cache line, one way"),
     more("floor-copy", "copy by one core"),
     more("floor-kernel-copy", "copy by the kernel (process_vm_readv)"),
     more("floor-copy-by-two", "copy by two cores together"),
