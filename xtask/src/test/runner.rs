@@ -277,10 +277,13 @@ mod tests {
 
     #[test]
     fn a_process_left_behind_is_found_and_ended() {
-        // A process has no environment to be known by while it is being replaced by its program.
-        let script = "setsid sleep 1000 >/dev/null 2>&1 </dev/null &
-            until grep -q ^sleep /proc/$!/cmdline; do sleep 0.01; done";
-        let outcome = shell(script, b"", 20);
+        // A process has no environment to be known by while it is being replaced by its program, nor for a moment after it
+        // has its arguments.
+        let script = format!(
+            "setsid sleep 1000 >/dev/null 2>&1 </dev/null &
+            until grep -q ^sleep /proc/$!/cmdline && grep -q {MARK}= /proc/$!/environ; do sleep 0.01; done"
+        );
+        let outcome = shell(&script, b"", 20);
         assert_eq!(outcome.leftovers.len(), 1, "{:?}", outcome.leftovers);
         assert!(outcome.leftovers[0].contains("sleep"));
     }
