@@ -67,7 +67,7 @@ impl Keeper {
     }
 
     /// How long it may sleep.
-    fn limit(&self) -> Option<Duration> {
+    fn limit(&mut self) -> Option<Duration> {
         let fabric = &self.streams.carrier;
         let (deadline, waiting, whole) = {
             let engine = fabric.engine();
@@ -116,7 +116,8 @@ impl Keeper {
 
     fn look_after_time(&mut self) {
         let now = Instant::now();
-        let given_up = self.streams.carrier.engine().look_after_calls(now);
+        let absent = self.watch.overslept(now);
+        let given_up = self.streams.carrier.engine().look_after_calls(now, absent);
         for (peer, failures) in given_up {
             self.give_up(peer, &failures);
         }

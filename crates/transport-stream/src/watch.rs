@@ -24,12 +24,22 @@ pub struct Watch {
     rearm: Option<Instant>,
     rearm_after: Duration,
     idle_looks: u32,
+    /// When the keeper wanted to look again, at the latest.
+    expected: Option<Instant>,
 }
 
 impl Watch {
     /// `waker` is called for arrivals, `on_loss` when a peer is lost.
     pub fn new(waker: Waker, on_loss: Box<dyn Fn(Loss) + Send>) -> Watch {
-        Watch { waker, on_loss, losses: Vec::new(), rearm: None, rearm_after: REARM.0, idle_looks: 0 }
+        Watch {
+            waker,
+            on_loss,
+            losses: Vec::new(),
+            rearm: None,
+            rearm_after: REARM.0,
+            idle_looks: 0,
+            expected: None,
+        }
     }
 
     /// Connections have something. Whether the carrier is armed again.
@@ -67,16 +77,24 @@ impl Watch {
 
     /// How long the keeper may sleep, where `others` says until when it may for its own part.
     pub fn limit<C: Carrier>(
-        &self,
+        &mut self,
         streams: &Streams<C>,
         others: impl Iterator<Item = Instant>,
     ) -> Option<Duration> {
+        let now = Instant::now();
         if streams.attentive.load(Ordering::Relaxed) {
+            self.expected = Some(now);
             return Some(Duration::ZERO);
         }
         let losses = self.losses.iter().map(|(when, _)| *when);
-        let first = others.chain(losses).chain(self.rearm).min()?;
-        Some(first.saturating_duration_since(Instant::now()))
+        self.expected = others.chain(losses).chain(self.rearm).min();
+        self.expected.map(|first| first.saturating_duration_since(now))
+    }
+
+    /// How much later than it wanted the keeper looks again, asked once: it was stopped, or got no processor. Whoever has answered
+    /// meanwhile was not slow, and a peer that was not called meanwhile is not beyond reach.
+    pub fn overslept(&mut self, now: Instant) -> Duration {
+        self.expected.take().map_or(Duration::ZERO, |expected| now.saturating_duration_since(expected))
     }
 
     /// Does what is due. Whether it has armed the carrier.

@@ -165,7 +165,7 @@ impl Keeper {
     }
 
     /// How long it may sleep.
-    fn limit(&self) -> Option<Duration> {
+    fn limit(&mut self) -> Option<Duration> {
         let pending = self.pending.values().map(|pending| pending.deadline);
         let calls = self.calls.values().map(|call| call.next);
         let check = self.streams.links().next().map(|_| self.check);
@@ -174,6 +174,9 @@ impl Keeper {
 
     fn look_after_time(&mut self) {
         let now = Instant::now();
+        let absent = self.watch.overslept(now);
+        self.pending.values_mut().for_each(|pending| pending.deadline += absent);
+        self.calls.values_mut().for_each(|call| call.until += absent);
         let late: Vec<u64> = self
             .pending
             .iter()
@@ -404,9 +407,11 @@ impl Keeper {
     /// Ends a connection that is not established.
     fn refuse(&mut self, name: u64, refusal: Refusal, reason: String) {
         let Some(pending) = self.pending.remove(&name) else { return };
-        match pending.target {
-            None => self.streams.refusals.count(refusal),
-            Some((peer, address)) => {
+        match (pending.target, pending.verdict) {
+            // It was to be the one, and nobody else calls any more.
+            (None, Some((peer, Verdict::Accepted))) => self.call(peer),
+            (None, _) => self.streams.refusals.count(refusal),
+            (Some((peer, address)), _) => {
                 let reason = if reason.is_empty() {
                     match refusal {
                         Refusal::Version => "it speaks another version: use one release on all hosts".into(),

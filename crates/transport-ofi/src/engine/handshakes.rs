@@ -102,8 +102,11 @@ impl Engine {
         }
     }
 
-    /// Calls again who has not answered; gives up those that cannot be reached, each with what was tried.
-    pub fn look_after_calls(&mut self, now: Instant) -> Vec<(u32, Vec<String>)> {
+    /// Calls again who has not answered; gives up those that cannot be reached, each with what was tried. For the time `absent`
+    /// nobody has looked.
+    pub fn look_after_calls(&mut self, now: Instant, absent: Duration) -> Vec<(u32, Vec<String>)> {
+        self.calls.values_mut().for_each(|call| call.until += absent);
+        self.answering.values_mut().for_each(|answering| answering.deadline += absent);
         let due: Vec<u32> =
             self.calls.iter().filter(|(_, call)| call.next <= now).map(|(peer, _)| *peer).collect();
         let mut given_up = Vec::new();
