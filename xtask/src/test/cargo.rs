@@ -190,7 +190,7 @@ fn count(tally: &mut Tally, stage: &str, name: &str, outcome: &Outcome) {
     let mut failures: Vec<String> =
         counts.failures.iter().map(|failure| format!("{name}: {failure}")).collect();
     if !outcome.status.success() && failures.is_empty() {
-        failures.push(format!("{name} did not run to its end"));
+        failures.push(format!("{name} did not run to its end: {}", outcome.status));
     }
     if !outcome.leftovers.is_empty() {
         failures.push(format!("{name} left behind {}", outcome.leftovers.join(", ")));
