@@ -75,7 +75,9 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         fabric: fabric.as_ref().map(Fabric::contact).unwrap_or_default(),
     };
     let counters = Counters::new(&near.counter_memory(membership.local_rank));
-    listener.count_in(Books { counters, observer: tool::observer().clone() });
+    let books = || Books { counters: counters.clone(), observer: tool::observer().clone() };
+    listener.count_in(books());
+    fabric.iter().for_each(|fabric| fabric.count_in(books()));
     let places = membership
         .exchange(&contacts.encode())
         .map_err(|error| format!("the launcher does not pass on where the ranks are: {error}"))?;

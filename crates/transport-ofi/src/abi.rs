@@ -10,8 +10,11 @@ use std::ffi::{c_char, c_int, c_void};
 pub const VERSION: u32 = 1 << 16 | 9;
 
 pub const MSG: u64 = 1 << 1;
+pub const RMA: u64 = 1 << 2;
+pub const READ: u64 = 1 << 8;
 pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
+pub const REMOTE_READ: u64 = 1 << 12;
 pub const CONTEXT: u64 = 1 << 59;
 pub const CONTEXT2: u64 = 1 << 52;
 pub const ORDER_SAS: u64 = 1 << 8;
@@ -376,7 +379,7 @@ mod tests {
             size_of::<VectorAttributes>(), "sizeof(struct fi_av_attr)";
             size_of::<QueueAttributes>(), "sizeof(struct fi_cq_attr)";
             size_of::<Fid>(), "sizeof(struct fid)";
-            MSG, "FI_MSG"; RECV, "FI_RECV"; SEND, "FI_SEND";
+            MSG, "FI_MSG"; RMA, "FI_RMA"; READ, "FI_READ"; REMOTE_READ, "FI_REMOTE_READ"; RECV, "FI_RECV"; SEND, "FI_SEND";
             CONTEXT, "FI_CONTEXT"; CONTEXT2, "FI_CONTEXT2";
             ORDER_SAS, "FI_ORDER_SAS"; MR_LOCAL, "FI_MR_LOCAL"; MR_VIRT_ADDR, "FI_MR_VIRT_ADDR";
             MR_ALLOCATED, "FI_MR_ALLOCATED"; MR_PROV_KEY, "FI_MR_PROV_KEY"; MR_ENDPOINT, "FI_MR_ENDPOINT";

@@ -16,6 +16,8 @@ pub struct Contact {
     /// Its address in the provider's own format, and the number of that format.
     pub format: u32,
     pub address: Vec<u8>,
+    /// Whether it reads the memory of others, and lets them read its own.
+    pub reads: bool,
 }
 
 /// Longest name, in bytes.
@@ -23,10 +25,17 @@ const NAME_BYTES: usize = 120;
 
 impl Contact {
     /// Cuts what is too long.
-    pub fn new(host: &str, provider: &str, reach: &str, format: u32, mut address: Vec<u8>) -> Contact {
+    pub fn new(
+        host: &str,
+        provider: &str,
+        reach: &str,
+        format: u32,
+        mut address: Vec<u8>,
+        reads: bool,
+    ) -> Contact {
         let cut = |name: &str| name.chars().filter(char::is_ascii).take(NAME_BYTES).collect();
         address.truncate(ADDRESS);
-        Contact { host: cut(host), provider: cut(provider), reach: cut(reach), format, address }
+        Contact { host: cut(host), provider: cut(provider), reach: cut(reach), format, address, reads }
     }
 
     /// As bytes.
@@ -36,6 +45,7 @@ impl Contact {
             bytes.push(name.len() as u8);
             bytes.extend(name.as_bytes());
         }
+        bytes.push(u8::from(self.reads));
         bytes.extend(self.format.to_le_bytes());
         bytes.extend((self.address.len() as u16).to_le_bytes());
         bytes.extend(&self.address);
@@ -61,6 +71,11 @@ impl Contact {
             }
             *name = String::from_utf8(take(length)?.to_vec()).ok()?;
         }
+        let reads = match take(1)? {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
         let format = u32::from_le_bytes(take(4)?.try_into().ok()?);
         let length = usize::from(u16::from_le_bytes(take(2)?.try_into().ok()?));
         if length == 0 || length > ADDRESS {
@@ -68,7 +83,7 @@ impl Contact {
         }
         let address = take(length)?.to_vec();
         let [host, provider, reach] = names;
-        rest.is_empty().then_some(Contact { host, provider, reach, format, address })
+        rest.is_empty().then_some(Contact { host, provider, reach, format, address, reads })
     }
 
     /// Whether this one can talk to `other`.
@@ -108,7 +123,7 @@ mod tests {
             cut in 0usize..80,
         ) {
             let _ = Contact::decode(&bytes);
-            let whole = Contact::new("host", "tcp;ofi_rxm", "boot here", 2, bytes.clone());
+            let whole = Contact::new("host", "tcp;ofi_rxm", "boot here", 2, bytes.clone(), bytes[0] & 2 != 0);
             let encoded = whole.encode();
             proptest::prop_assert_eq!(Contact::decode(&encoded), Some(whole));
             let cut = cut % encoded.len();
@@ -124,7 +139,7 @@ mod tests {
     #[test]
     fn a_contact_agrees_with_those_that_it_reaches() {
         let contact = |host: &str, provider: &str, reach: &str, format, address: &[u8]| {
-            Contact::new(host, provider, reach, format, address.to_vec())
+            Contact::new(host, provider, reach, format, address.to_vec(), false)
         };
         let own = contact("a", "shm", "boot 1", FORMAT_TEXT, b"fi_shm://999:0:0\0");
         // A process number of one digit more.

@@ -7,6 +7,8 @@
 use crate::abi;
 use crate::library::{Library, Signals, Way, Ways};
 use parnass_base::{Scratch, UserAddress};
+use parnass_transport_stream::{Region, Remote};
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
@@ -18,6 +20,10 @@ pub const SLOT: usize = 16 << 10;
 /// Slots for what is received and for what is sent.
 pub const RECEIVING: Range<usize> = 0..64;
 pub const SENDING: Range<usize> = 64..128;
+/// What stands for a read, beside the slots.
+pub const READING: Range<usize> = 128..160;
+/// The first key of memory that this side chooses; that of the slots is the one before.
+const FIRST_KEY: u64 = 2;
 /// Bytes that an operation's context may take, for the provider (`struct fi_context2`).
 const CONTEXT: usize = 64;
 /// Longest address of an endpoint, in bytes.
@@ -30,7 +36,9 @@ pub enum Completion {
     Received(usize, usize),
     /// This slot is sent, and free.
     Sent(usize),
-    /// The operation of this slot has failed.
+    /// What this read was to bring is in its place.
+    Read(usize),
+    /// The operation of this slot, or this read, has failed.
     Failed(usize, io::Error),
 }
 
@@ -44,6 +52,14 @@ pub struct Endpoint {
     endpoint: *mut abi::Endpoint,
     /// The memory of the slots, as the provider knows it; null where it need not.
     memory: *mut abi::Memory,
+    /// Other memory that it knows, by names that begin at [`FIRST_KEY`].
+    regions: BTreeMap<u64, *mut abi::Memory>,
+    next_region: u64,
+    /// What the provider asks of memory that it is to know, and bytes of a key.
+    mode: c_int,
+    key_size: usize,
+    /// The longest run that can be read at once; 0: none.
+    reads: usize,
     slots: Scratch,
     contexts: Scratch,
     inject_size: usize,
@@ -69,11 +85,11 @@ macro_rules! fid {
 }
 
 impl Endpoint {
-    /// An endpoint that is open.
+    /// An endpoint that is open; `reads`: it is to read the memory of others, and let them read its own, if it can.
     ///
     /// # Errors
     /// A sentence: which step has failed, and why.
-    pub fn open(ways: &Ways, way: &Way) -> Result<Endpoint, String> {
+    pub fn open(ways: &Ways, way: &Way, reads: bool) -> Result<Endpoint, String> {
         let _signals = Signals::keep();
         let library = ways.library().clone();
         let mut new = Endpoint {
@@ -84,8 +100,13 @@ impl Endpoint {
             queue: std::ptr::null_mut(),
             endpoint: std::ptr::null_mut(),
             memory: std::ptr::null_mut(),
+            regions: BTreeMap::new(),
+            next_region: FIRST_KEY,
+            mode: 0,
+            key_size: 0,
+            reads: if reads { way.reads() } else { 0 },
             slots: Scratch::new(SLOT * SENDING.end),
-            contexts: Scratch::new(CONTEXT * SENDING.end),
+            contexts: Scratch::new(CONTEXT * READING.end),
             inject_size: 0,
             wait: None,
             provider: way.provider.clone(),
@@ -95,12 +116,15 @@ impl Endpoint {
                 || format!("{} of {}: {step}: {}", way.domain, way.provider, library.error(result as isize));
             if result == 0 { Ok(()) } else { Err(said()) }
         };
-        let info = ways.info(way);
+        let info = ways.info(way, reads);
         let none = std::ptr::null_mut();
         // SAFETY: the list is whole. Nothing else is done with its entries meanwhile; providers may write to them.
-        let (attributes, inject_size, mode) =
-            unsafe { ((*info).fabric, (*(*info).transmit).inject_size, (*(*info).domain).memory_mode) };
-        new.inject_size = inject_size;
+        let attributes = unsafe {
+            new.inject_size = (*(*info).transmit).inject_size;
+            new.mode = (*(*info).domain).memory_mode;
+            new.key_size = (*(*info).domain).memory_key_size;
+            (*info).fabric
+        };
         // SAFETY: attributes that libfabric has made itself, and a place for the object.
         check("fabric", unsafe { (library.open_fabric)(attributes, &mut new.fabric, none) })?;
         // SAFETY: an object that was opened has a whole table; the entry is one of this fabric.
@@ -134,8 +158,10 @@ impl Endpoint {
         check("binding the address vector", vector)?;
         check("binding the queue", queue)?;
         check("enabling", enable)?;
-        if mode & abi::MR_LOCAL != 0 {
-            new.register(mode & abi::MR_ENDPOINT != 0).map_err(|error| {
+        if new.mode & abi::MR_LOCAL != 0 {
+            let (slots, length) = (new.slots.address(), new.slots.len());
+            let known = new.register(slots, length, abi::SEND | abi::RECV, FIRST_KEY - 1);
+            new.memory = known.map_err(|error| {
                 format!("{} of {}: registering memory: {error}", way.domain, way.provider)
             })?;
         }
@@ -150,7 +176,7 @@ impl Endpoint {
     fn open_queue(&mut self) -> io::Result<()> {
         for wait in [abi::WAIT_FD, abi::WAIT_NONE] {
             let mut attributes = abi::QueueAttributes {
-                size: 2 * SENDING.end,
+                size: 2 * READING.end,
                 flags: 0,
                 format: abi::CQ_FORMAT_MSG,
                 wait,
@@ -186,33 +212,112 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Makes the memory of the slots known to the provider; `by_endpoint`: for this endpoint alone.
-    fn register(&mut self, by_endpoint: bool) -> io::Result<()> {
-        let (start, length) = (self.slots.address().as_ptr(), self.slots.len());
-        let none = std::ptr::null_mut();
-        // SAFETY: memory of this value, which is unmapped only after the registration was closed.
+    /// Makes memory known to the provider, for these accesses; under this key, unless the provider chooses one.
+    fn register(
+        &self,
+        address: UserAddress,
+        length: usize,
+        access: u64,
+        key: u64,
+    ) -> io::Result<*mut abi::Memory> {
+        let (start, none) = (address.as_ptr().cast(), std::ptr::null_mut());
+        let mut memory = std::ptr::null_mut();
+        // SAFETY: an open domain, its own table, and a place for the object. The memory is that of the slots, or the user's,
+        // promised for an operation that is over only after the registration was closed.
         let result = unsafe {
             let register = (*(*self.domain).memory).register;
-            let access = abi::SEND | abi::RECV;
-            register(fid!(self.domain), start.cast(), length, access, 0, 1, 0, &mut self.memory, none)
+            register(fid!(self.domain), start, length, access, 0, key, 0, &mut memory, none)
         };
         if result != 0 {
             return Err(self.library.error(result as isize));
         }
-        if by_endpoint {
+        if self.mode & abi::MR_ENDPOINT != 0 {
             // SAFETY: an open registration, and the endpoint that it is for.
             let result = unsafe {
-                let ops = &*(*self.memory).fid.ops;
-                match (ops.bind)(fid!(self.memory), fid!(self.endpoint), 0) {
-                    0 => (ops.control)(fid!(self.memory), abi::ENABLE, none),
+                let ops = &*(*memory).fid.ops;
+                match (ops.bind)(fid!(memory), fid!(self.endpoint), 0) {
+                    0 => (ops.control)(fid!(memory), abi::ENABLE, none),
                     result => result,
                 }
             };
             if result != 0 {
+                self.close(fid!(memory));
                 return Err(self.library.error(result as isize));
             }
         }
-        Ok(())
+        Ok(memory)
+    }
+
+    /// As [`Endpoint::register`], under the next name and key.
+    fn register_next(&mut self, address: UserAddress, length: usize, access: u64) -> io::Result<u64> {
+        let name = self.next_region;
+        let last = if self.key_size < 8 { (1 << (8 * self.key_size)) - 1 } else { u64::MAX };
+        if name > last {
+            return Err(io::Error::other("all keys of memory were used"));
+        }
+        let memory = self.register(address, length, access, name)?;
+        self.next_region += 1;
+        self.regions.insert(name, memory);
+        Ok(name)
+    }
+
+    /// The longest run of memory that can be read at once; 0: none can.
+    pub fn reads(&self) -> usize {
+        self.reads
+    }
+
+    /// Lets others read `length` bytes of the user.
+    pub fn open_region(&mut self, address: UserAddress, length: usize) -> io::Result<Region> {
+        self.is_open()?;
+        let name = self.register_next(address, length, abi::REMOTE_READ)?;
+        // SAFETY: an open registration.
+        let key = unsafe { (*self.regions[&name]).key };
+        let start = if self.mode & abi::MR_VIRT_ADDR != 0 { address.value() as u64 } else { 0 };
+        Ok(Region { name, remote: Remote { key, address: start } })
+    }
+
+    /// Forgets memory that it knows.
+    pub fn close_region(&mut self, name: u64) {
+        if let Some(memory) = self.regions.remove(&name) {
+            self.close(fid!(memory));
+        }
+    }
+
+    /// Makes memory known into which is to be read, where it must be; the name of the region.
+    pub fn prepare(&mut self, target: UserAddress, length: usize) -> io::Result<Option<u64>> {
+        self.is_open()?;
+        let needed = self.mode & abi::MR_LOCAL != 0;
+        if needed { self.register_next(target, length, abi::READ).map(Some) } else { Ok(None) }
+    }
+
+    /// Begins to read memory of `source` into `length` bytes of the user at `target`, which [`Endpoint::prepare`] has made known as
+    /// `region`. The completion of `read` tells when that is over.
+    ///
+    /// # Errors
+    /// `WouldBlock`: not now. Else what libfabric says.
+    pub fn read(
+        &mut self,
+        read: usize,
+        source: u64,
+        from: Remote,
+        target: UserAddress,
+        length: usize,
+        region: Option<u64>,
+    ) -> io::Result<()> {
+        debug_assert!(READING.contains(&read), "{read} is not for reading");
+        self.is_open()?;
+        let memory = region.and_then(|name| self.regions.get(&name)).copied();
+        // SAFETY: an open registration.
+        let descriptor = memory.map_or(std::ptr::null_mut(), |memory| unsafe { (*memory).descriptor });
+        let (buffer, context) = (target.as_ptr().cast(), self.context(read));
+        // SAFETY: the memory is the user's, promised until the operation that it is for is over, which it is only after the
+        // completion, or after this endpoint was closed; the context lives as long as the endpoint. A table of reads is there, since
+        // the endpoint is of a way that has them.
+        let result = unsafe {
+            let read = (*(*self.endpoint).remote).read;
+            read(self.endpoint, buffer, length, descriptor, source, from.address, from.key, context)
+        };
+        if result == 0 { Ok(()) } else { Err(self.library.error(result)) }
     }
 
     fn descriptor(&self) -> *mut c_void {
@@ -230,10 +335,10 @@ impl Endpoint {
         self.contexts.address().offset((slot * CONTEXT) as i64).as_ptr().cast()
     }
 
-    /// Whose operation has completed.
+    /// The slot or the read whose operation has completed.
     fn slot_of(&self, context: *mut c_void) -> Option<usize> {
         let offset = (context as usize).checked_sub(self.contexts.address().value())?;
-        (offset % CONTEXT == 0 && offset / CONTEXT < SENDING.end).then_some(offset / CONTEXT)
+        (offset % CONTEXT == 0 && offset / CONTEXT < READING.end).then_some(offset / CONTEXT)
     }
 
     /// The address of this endpoint, for others.
@@ -333,10 +438,12 @@ impl Endpoint {
                 count => {
                     for entry in &entries[..count as usize] {
                         let Some(slot) = self.slot_of(entry.context) else { continue };
-                        completed.push(if RECEIVING.contains(&slot) {
-                            Completion::Received(slot, entry.length.min(SLOT))
-                        } else {
-                            Completion::Sent(slot)
+                        completed.push(match slot {
+                            slot if RECEIVING.contains(&slot) => {
+                                Completion::Received(slot, entry.length.min(SLOT))
+                            }
+                            slot if READING.contains(&slot) => Completion::Read(slot),
+                            slot => Completion::Sent(slot),
                         });
                     }
                     if (count as usize) < entries.len() {
@@ -385,6 +492,7 @@ impl Endpoint {
     pub fn shut(&mut self) {
         self.close(fid!(self.endpoint));
         self.endpoint = std::ptr::null_mut();
+        std::mem::take(&mut self.regions).values().for_each(|memory| self.close(fid!(*memory)));
     }
 
     /// Whether it can be used.
@@ -403,14 +511,10 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        for object in [
-            fid!(self.endpoint),
-            fid!(self.memory),
-            fid!(self.queue),
-            fid!(self.vector),
-            fid!(self.domain),
-            fid!(self.fabric),
-        ] {
+        self.shut();
+        for object in
+            [fid!(self.memory), fid!(self.queue), fid!(self.vector), fid!(self.domain), fid!(self.fabric)]
+        {
             self.close(object);
         }
     }

@@ -6,9 +6,10 @@
 
 mod handshakes;
 mod peer;
+mod reads;
 
 use crate::address::Contact;
-use crate::endpoint::{Completion, Endpoint, RECEIVING, SENDING, SLOT};
+use crate::endpoint::{Completion, Endpoint, READING, RECEIVING, SENDING, SLOT};
 use crate::wire::{Head, Kind};
 use handshakes::{AGAIN, Answering, Call};
 use parnass_base::UserAddress;
@@ -17,6 +18,7 @@ use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::seal::Keys;
 use parnass_transport_stream::{Refusal, Refusals};
 use peer::{Chunk, Failure, Peer, failure};
+use reads::Reads;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -56,6 +58,7 @@ pub struct Engine {
     pub readable: Vec<usize>,
     blocked: BTreeMap<u32, usize>,
     completed: Vec<Completion>,
+    pub reads: Reads,
     window: u32,
 }
 
@@ -93,6 +96,7 @@ impl Engine {
             readable: Vec::new(),
             blocked: BTreeMap::new(),
             completed: Vec::new(),
+            reads: Reads::default(),
             window,
         }
     }
@@ -110,6 +114,10 @@ impl Engine {
                 Completion::Sent(slot) => {
                     self.sent(slot);
                 }
+                Completion::Read(read) => self.read_is_over(read, Ok(())),
+                Completion::Failed(read, error) if READING.contains(&read) => {
+                    self.read_is_over(read, Err(error));
+                }
                 // Longer than any packet is.
                 Completion::Failed(slot, _) if RECEIVING.contains(&slot) => {
                     self.refusals.count(Refusal::Garbage);
@@ -125,6 +133,7 @@ impl Engine {
         for slot in std::mem::take(&mut self.unposted) {
             self.repost(slot);
         }
+        self.start_reads();
         self.send_letters();
         for peer in std::mem::take(&mut self.due) {
             self.tell_taken(peer);
@@ -363,7 +372,7 @@ impl Engine {
     // ---- what goes out
 
     /// The address of a peer, as the endpoint knows it.
-    fn name(&mut self, peer: u32) -> io::Result<u64> {
+    pub(super) fn name(&mut self, peer: u32) -> io::Result<u64> {
         if let Some(name) = self.names.get(&peer) {
             return Ok(*name);
         }
@@ -488,6 +497,7 @@ impl Engine {
             || !self.due.is_empty()
             || !self.unposted.is_empty()
             || !self.blocked.is_empty()
+            || self.reads.is_waiting()
     }
 
     /// From now on a peer is known by this number.

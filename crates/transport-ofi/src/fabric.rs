@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::socket::Part;
-use parnass_transport_stream::{Carrier, Pipe, Sight, Timer, lock};
+use parnass_transport_stream::{Carrier, Pipe, Region, Remote, Sight, Timer, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::fmt;
 use std::io;
@@ -19,6 +19,8 @@ pub const BELL: u64 = 1;
 pub const TIMER: u64 = 2;
 /// So long the end of a stream waits until the peer has heard all of it.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// So long reads from a peer that is dead may take to end: its connection breaks, or the provider gives up.
+const LAST_READS: Duration = Duration::from_secs(5);
 /// Looks in a row after which a provider is taken at its word though it says that there is more.
 const LOOKS: u32 = 64;
 
@@ -27,6 +29,8 @@ pub struct Channel {
     engine: Arc<Mutex<Engine>>,
     peer: u32,
     way: String,
+    /// The longest run that either side can read out of the other's memory; 0: none.
+    reads: usize,
 }
 
 impl fmt::Debug for Channel {
@@ -46,6 +50,14 @@ impl Pipe for Channel {
 
     fn way(&self) -> &str {
         &self.way
+    }
+
+    fn reads(&self) -> usize {
+        self.reads
+    }
+
+    fn read(&self, name: usize, from: Remote, target: UserAddress, length: usize) -> io::Result<()> {
+        lock(&self.engine).read(self.peer, name, from, target, length)
     }
 
     fn finish(&self) {
@@ -90,6 +102,8 @@ pub struct Fabric {
     looks: AtomicU32,
     /// How many streams take no more.
     blocked: AtomicU32,
+    /// How many reads are not over.
+    reads: Arc<AtomicU32>,
 }
 
 impl fmt::Debug for Fabric {
@@ -114,9 +128,10 @@ impl Fabric {
                 true
             }
         };
+        let reads = engine.reads.count.clone();
         let engine = Arc::new(Mutex::new(engine));
         let (lost, looks, blocked) = (Mutex::default(), AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Fabric { engine, contacts, provider, gate, bell, timer, tells, lost, looks, blocked })
+        Ok(Fabric { engine, contacts, provider, gate, bell, timer, tells, lost, looks, blocked, reads })
     }
 
     /// The engine, alone.
@@ -159,7 +174,32 @@ impl Carrier for Fabric {
 
     fn wants_look(&self) -> bool {
         // What has been taken by the peer is told in packets: with the next look there may be room.
-        self.blocked.load(Ordering::Relaxed) != 0
+        // And reads go on only while somebody looks.
+        self.blocked.load(Ordering::Relaxed) != 0 || self.reads.load(Ordering::Relaxed) != 0
+    }
+
+    fn open_region(&self, address: UserAddress, length: usize) -> io::Result<Region> {
+        self.engine().open_region(address, length)
+    }
+
+    fn close_region(&self, name: u64) {
+        self.engine().endpoint.close_region(name);
+    }
+
+    fn end_reads(&self, peer: u32) {
+        let deadline = Instant::now() + LAST_READS;
+        loop {
+            let mut engine = self.engine();
+            if engine.forget_reads(peer) {
+                return;
+            }
+            if Instant::now() > deadline {
+                return engine.shut_for(peer);
+            }
+            engine.progress();
+            drop(engine);
+            std::thread::sleep(Duration::from_micros(20));
+        }
     }
 
     fn forget(&self, pipe: &Channel) {
@@ -175,12 +215,14 @@ impl Carrier for Fabric {
         };
         for (peer, keys) in up {
             let way = format!("libfabric's {}", self.provider);
-            tell(Sight::Up(peer, Channel { engine: self.engine.clone(), peer, way }, keys));
+            let reads = self.engine().reads_from(peer);
+            tell(Sight::Up(peer, Channel { engine: self.engine.clone(), peer, way, reads }, keys));
         }
-        let (readable, writable) = {
+        let (readable, writable, over) = {
             let mut engine = self.engine();
-            (std::mem::take(&mut engine.readable), engine.writable())
+            (std::mem::take(&mut engine.readable), engine.writable(), engine.reads.take_over())
         };
+        over.into_iter().for_each(|(name, result)| tell(Sight::Read(name, result)));
         readable.into_iter().for_each(|number| tell(Sight::Readable(number)));
         writable.into_iter().for_each(|number| tell(Sight::Writable(number)));
     }
@@ -195,7 +237,10 @@ impl Carrier for Fabric {
     }
 
     fn is_settled(&self) -> bool {
-        let settled = self.engine().endpoint.may_wait();
+        let settled = {
+            let mut engine = self.engine();
+            !engine.reads.has_over() && engine.endpoint.may_wait()
+        };
         let looks = if settled { 0 } else { self.looks.load(Ordering::Relaxed) + 1 };
         self.looks.store(looks % LOOKS, Ordering::Relaxed);
         settled || looks == LOOKS

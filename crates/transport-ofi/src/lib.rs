@@ -18,5 +18,6 @@ mod strangers;
 mod transport;
 mod wire;
 
-pub use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection, Tuning};
+pub use parnass_transport_stream::{Books, INTERFACE_VARIABLE, Loss, Refusal, Refusals, Selection, Tuning};
+pub use provider::Reads;
 pub use transport::{Listener, Ofi, Survey, has_hardware, provider_of, survey};

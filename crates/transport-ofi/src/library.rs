@@ -37,8 +37,11 @@ pub struct Way {
     /// The address of this machine, where it is one of the internet protocol.
     pub address: Option<IpAddr>,
     pub format: u32,
-    /// Whether it sends messages of the length that is needed.
+    /// The longest message, in bytes, and whether that is the length that is needed.
+    longest: usize,
     pub is_enough: bool,
+    /// The longest run of memory that its endpoints can read out of another's, and its place in the list of ways that can.
+    reading: Option<(usize, usize)>,
     /// Its place in the list.
     place: usize,
 }
@@ -48,7 +51,19 @@ impl Way {
     #[cfg(test)]
     pub fn sample(provider: &str, domain: &str, address: Option<IpAddr>) -> Way {
         let (provider, domain) = (provider.to_owned(), domain.to_owned());
-        Way { provider, fabric: String::new(), domain, address, format: 0, is_enough: true, place: 0 }
+        let (fabric, format, reading) = (String::new(), 0, None);
+        Way { provider, fabric, domain, address, format, longest: 0, is_enough: true, reading, place: 0 }
+    }
+
+    /// The longest run of memory that its endpoints can read out of another's, in bytes; 0: they cannot.
+    pub fn reads(&self) -> usize {
+        self.reading.map_or(0, |(longest, _)| longest)
+    }
+
+    /// Whether another entry is of the same.
+    fn is_like(&self, other: &Way) -> bool {
+        let names = |way: &Way| [way.provider.clone(), way.fabric.clone(), way.domain.clone()];
+        (names(self), self.address, self.format) == (names(other), other.address, other.format)
     }
 
     /// Whether `name` names its provider, or the one below a utility provider.
@@ -57,15 +72,22 @@ impl Way {
     }
 }
 
-/// The list that libfabric has made.
-pub struct Ways {
+/// A list that libfabric has made.
+struct Infos {
     library: Arc<Library>,
     first: *mut Info,
+}
+
+/// The ways that there are.
+pub struct Ways {
+    all: Infos,
+    /// Those whose endpoints can read the memory of others.
+    reading: Infos,
     pub list: Vec<Way>,
 }
 
-// SAFETY: the list is plain memory that this value owns, and that nobody changes.
-unsafe impl Send for Ways {}
+// SAFETY: a list is plain memory that this value owns, and that nobody changes.
+unsafe impl Send for Infos {}
 
 fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
@@ -170,12 +192,29 @@ impl Library {
     /// # Errors
     /// What libfabric says; that there is nothing is no error.
     pub fn ways(self: &Arc<Library>, longest: usize) -> io::Result<Ways> {
+        const MESSAGES: u64 = abi::MSG | abi::SEND | abi::RECV;
+        let reading = self.infos(MESSAGES | abi::RMA | abi::READ | abi::REMOTE_READ)?;
+        let all = self.infos(MESSAGES)?;
+        let mut able = reading.list(longest);
+        let mut list = all.list(longest);
+        for way in &mut list {
+            // Each of those that look alike has one of its own.
+            if let Some(at) = able.iter().position(|other| other.is_like(way)) {
+                let other = able.remove(at);
+                way.reading = Some((other.longest, other.place));
+            }
+        }
+        Ok(Ways { all, reading, list })
+    }
+
+    /// The entries of all that can do this.
+    fn infos(self: &Arc<Library>, capabilities: u64) -> io::Result<Infos> {
         let _signals = Signals::keep();
         // SAFETY: with null it makes an empty one, or gives null when there is no memory.
         let hints = unsafe { (self.duplicate_info)(std::ptr::null()) };
         // SAFETY: an Info that libfabric has made is null or whole, as are its parts.
         let Some(wish) = (unsafe { hints.as_mut() }) else { return Err(io::ErrorKind::OutOfMemory.into()) };
-        wish.capabilities = abi::MSG | abi::SEND | abi::RECV;
+        wish.capabilities = capabilities;
         wish.mode = abi::CONTEXT | abi::CONTEXT2;
         // SAFETY: as above: whole parts, which nobody else knows.
         unsafe {
@@ -196,8 +235,15 @@ impl Library {
         if result != 0 && -result != libc::ENODATA {
             return Err(self.error(result as isize));
         }
+        Ok(Infos { library: self.clone(), first })
+    }
+}
+
+impl Infos {
+    /// The entries as values.
+    fn list(&self, longest: usize) -> Vec<Way> {
         let mut list = Vec::new();
-        let mut next = first;
+        let mut next = self.first;
         // SAFETY: the list is libfabric's, whole, and null at its end.
         while let Some(info) = unsafe { next.as_ref() } {
             // SAFETY: the parts of an entry are whole.
@@ -208,12 +254,32 @@ impl Library {
                 domain: text(domain.name),
                 address: address(info),
                 format: info.address_format,
+                longest: endpoint.longest_message,
                 is_enough: endpoint.longest_message >= longest,
+                reading: None,
                 place: list.len(),
             });
             next = info.next;
         }
-        Ok(Ways { library: self.clone(), first, list })
+        list
+    }
+
+    fn at(&self, place: usize) -> *mut Info {
+        let mut next = self.first;
+        for _ in 0..place {
+            // SAFETY: the list is whole, and a way's place is below its length.
+            next = unsafe { (*next).next };
+        }
+        next
+    }
+}
+
+impl Drop for Infos {
+    fn drop(&mut self) {
+        if !self.first.is_null() {
+            // SAFETY: the list that libfabric has made, given back once.
+            unsafe { (self.library.free_info)(self.first) }
+        }
     }
 }
 
@@ -238,27 +304,16 @@ fn address(info: &Info) -> Option<IpAddr> {
 }
 
 impl Ways {
-    /// The entry of a way of this list.
-    pub fn info(&self, way: &Way) -> *mut Info {
-        let mut next = self.first;
-        for _ in 0..way.place {
-            // SAFETY: the list is whole, and a way's place is below its length.
-            next = unsafe { (*next).next };
+    /// The entry of a way of this list; `reads`: the one whose endpoints can read, if there is such.
+    pub fn info(&self, way: &Way, reads: bool) -> *mut Info {
+        match way.reading.filter(|_| reads) {
+            Some((_, place)) => self.reading.at(place),
+            None => self.all.at(way.place),
         }
-        next
     }
 
     /// Whose list it is.
     pub fn library(&self) -> &Arc<Library> {
-        &self.library
-    }
-}
-
-impl Drop for Ways {
-    fn drop(&mut self) {
-        if !self.first.is_null() {
-            // SAFETY: the list that libfabric has made, given back once.
-            unsafe { (self.library.free_info)(self.first) }
-        }
+        &self.all.library
     }
 }

@@ -15,6 +15,41 @@ pub fn is_hardware(way: &Way) -> bool {
     HARDWARE.iter().any(|name| way.is_of(name))
 }
 
+/// Whether long messages are read out of the sender's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    Always,
+    Never,
+    /// Where that is faster.
+    #[default]
+    Auto,
+}
+
+impl Reads {
+    /// From the value of the tunable.
+    ///
+    /// # Errors
+    /// It is none; which there are.
+    pub fn parse(text: &str) -> Result<Reads, String> {
+        match text {
+            "on" => Ok(Reads::Always),
+            "off" => Ok(Reads::Never),
+            "auto" | "" => Ok(Reads::Auto),
+            other => Err(format!("'{other}': it may be on, off or auto")),
+        }
+    }
+
+    /// Whether the endpoints of a way are to read.
+    pub fn wants(self, way: &Way) -> bool {
+        let wanted = match self {
+            Reads::Always => true,
+            Reads::Never => false,
+            Reads::Auto => is_hardware(way) || way.is_of("shm"),
+        };
+        wanted && way.reads() != 0
+    }
+}
+
 /// Names what a way reaches, where that is not every host: shared memory reaches what sees the same files and names processes by
 /// the same numbers.
 pub fn reach(way: &Way) -> String {

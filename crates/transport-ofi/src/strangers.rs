@@ -21,9 +21,9 @@ fn open() -> Option<(Endpoint, Contact)> {
         let interfaces = interface_addresses().map_err(|error| error.to_string())?;
         let selection = Selection::parse("lo")?;
         let way = choose(&ways.list, Some("tcp"), "here", &selection, &interfaces)?;
-        let mut endpoint = Endpoint::open(&ways, way)?;
+        let mut endpoint = Endpoint::open(&ways, way, false)?;
         let address = endpoint.name().map_err(|error| error.to_string())?;
-        let contact = Contact::new("here", &way.provider, "", way.format, address);
+        let contact = Contact::new("here", &way.provider, "", way.format, address, false);
         Ok::<_, String>((endpoint, contact))
     })();
     opened.map_err(|reason| eprintln!("skip: {reason}")).ok()

@@ -6,11 +6,11 @@ use crate::engine::Engine;
 use crate::fabric::Fabric;
 use crate::keeper::Keeper;
 use crate::library::Library;
-use crate::provider::{choose, describe, is_hardware, reach};
+use crate::provider::{Reads, choose, describe, is_hardware, reach};
 use parnass_base::socket::interface_addresses;
 use parnass_transport::Waker;
 use parnass_transport_stream::handshake::Identity;
-use parnass_transport_stream::{Loss, Refusals, Selection, StreamNetwork, Streams, Tuning};
+use parnass_transport_stream::{Books, Loss, Refusals, Selection, StreamNetwork, Streams, Tuning};
 use std::io;
 use std::sync::Arc;
 
@@ -60,15 +60,21 @@ pub struct Listener {
     endpoint: Endpoint,
     contact: Contact,
     hardware: bool,
+    refusals: Arc<Refusals>,
 }
 
 impl Listener {
     /// Opens an endpoint, of the provider that is `forced`, or of the best. `host` names this host in messages; of its addresses
-    /// one of `selection` is used.
+    /// one of `selection` is used. `reads` says whether the memory of peers is to be read.
     ///
     /// # Errors
     /// A sentence for a person: there is no libfabric, or it does not have what is needed; what there is, and what to do.
-    pub fn new(host: &str, forced: Option<&str>, selection: &Selection) -> Result<Listener, String> {
+    pub fn new(
+        host: &str,
+        forced: Option<&str>,
+        selection: &Selection,
+        reads: Reads,
+    ) -> Result<Listener, String> {
         let library = Library::load().map_err(|error| {
             format!(
                 "libfabric cannot be used on host {host}: {error}. Install it (Debian: apt install libfabric1), or use TCP: \
@@ -79,7 +85,8 @@ impl Listener {
         let ways = library.ways(SLOT).map_err(refused)?;
         let interfaces = interface_addresses().map_err(refused)?;
         let way = choose(&ways.list, forced, host, selection, &interfaces)?;
-        let opened = Endpoint::open(&ways, way).and_then(|mut endpoint| {
+        let reads = reads.wants(way);
+        let opened = Endpoint::open(&ways, way, reads).and_then(|mut endpoint| {
             let address = endpoint.name().map_err(|error| format!("address: {error}"))?;
             Ok((endpoint, address))
         });
@@ -89,8 +96,13 @@ impl Listener {
                  provider=NAME`, or use TCP: `mpiexec --tunable network=tcp`"
             )
         })?;
-        let contact = Contact::new(host, &way.provider, &reach(way), way.format, address);
-        Ok(Listener { endpoint, contact, hardware: is_hardware(way) })
+        let contact = Contact::new(host, &way.provider, &reach(way), way.format, address, reads);
+        Ok(Listener { endpoint, contact, hardware: is_hardware(way), refusals: Arc::default() })
+    }
+
+    /// Where its streams are to be counted, and who is told of them.
+    pub fn count_in(&self, books: Books) {
+        self.refusals.count_in(books);
     }
 
     /// What every other rank must be given, as bytes.
@@ -136,7 +148,7 @@ impl Listener {
             .into();
         contacts.iter().try_for_each(|other| self.contact.agree(other)).map_err(wrong)?;
         let identity = Identity::new(key, me, contacts.len() as u32, tuning.encrypt);
-        let refusals = Arc::new(Refusals::default());
+        let refusals = self.refusals;
         let engine = Engine::new(self.endpoint, identity, contacts.clone(), refusals.clone());
         let fabric = Fabric::new(engine, contacts, self.contact.provider)?;
         let streams = Arc::new(Streams::new(identity, fabric, refusals));

@@ -1,7 +1,7 @@
-//! The packets, version 2: bytes to values and back, nothing else. The document is docs/wire/ofi.md.
+//! The packets, version 3: bytes to values and back, nothing else. The document is docs/wire/ofi.md.
 
 /// The version of packets and contacts.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

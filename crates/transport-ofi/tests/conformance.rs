@@ -2,20 +2,20 @@
 
 use parnass_transport::Network;
 use parnass_transport::conformance::{NetworkJob, check_network};
-use parnass_transport_ofi::{Listener, Selection, Tuning};
+use parnass_transport_ofi::{Listener, Reads, Selection, Tuning};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A maker of jobs over a provider; `None`, and the reason said, where it is not here.
-fn maker(provider: &'static str, encrypt: bool) -> Option<impl Fn(u32) -> NetworkJob> {
+fn maker(provider: &'static str, reads: Reads, encrypt: bool) -> Option<impl Fn(u32) -> NetworkJob> {
     let selection = Selection::parse("lo").unwrap();
-    if let Err(reason) = Listener::new("here", Some(provider), &selection) {
+    let open = move || Listener::new("here", Some(provider), &selection, reads);
+    if let Err(reason) = open() {
         eprintln!("skip: {reason}");
         return None;
     }
     Some(move |size: u32| {
-        let listeners: Vec<Listener> =
-            (0..size).map(|_| Listener::new("here", Some(provider), &selection).unwrap()).collect();
+        let listeners: Vec<Listener> = (0..size).map(|_| open().unwrap()).collect();
         let contacts: Vec<Vec<u8>> = listeners.iter().map(Listener::contact).collect();
         (0..)
             .zip(listeners)
@@ -32,28 +32,42 @@ fn maker(provider: &'static str, encrypt: bool) -> Option<impl Fn(u32) -> Networ
 
 #[test]
 fn conforms_over_tcp() {
-    if let Some(make) = maker("tcp", false) {
+    if let Some(make) = maker("tcp", Reads::Never, false) {
+        check_network(&make);
+    }
+}
+
+#[test]
+fn conforms_over_tcp_where_memory_is_read() {
+    if let Some(make) = maker("tcp", Reads::Always, false) {
         check_network(&make);
     }
 }
 
 #[test]
 fn conforms_where_it_is_encrypted() {
-    if let Some(make) = maker("tcp", true) {
+    if let Some(make) = maker("tcp", Reads::Always, true) {
         check_network(&make);
     }
 }
 
 #[test]
 fn conforms_over_shared_memory() {
-    if let Some(make) = maker("shm", false) {
+    if let Some(make) = maker("shm", Reads::Never, false) {
+        check_network(&make);
+    }
+}
+
+#[test]
+fn conforms_over_shared_memory_where_memory_is_read() {
+    if let Some(make) = maker("shm", Reads::Always, false) {
         check_network(&make);
     }
 }
 
 #[test]
 fn conforms_over_shared_memory_where_it_is_encrypted() {
-    if let Some(make) = maker("shm", true) {
+    if let Some(make) = maker("shm", Reads::Always, true) {
         check_network(&make);
     }
 }
@@ -67,7 +81,7 @@ fn sleepers_are_connected_to_and_woken() {
 /// A rank that sleeps, and looks at nothing by itself, is connected to and woken, and so is one that has been asleep for a while.
 fn wakes_sleepers(provider: &str) {
     let selection = Selection::parse("lo").unwrap();
-    let open = || Listener::new("here", Some(provider), &selection);
+    let open = || Listener::new("here", Some(provider), &selection, Reads::Auto);
     let (first, second) = match (open(), open()) {
         (Ok(first), Ok(second)) => (first, second),
         (Err(reason), _) | (_, Err(reason)) => {

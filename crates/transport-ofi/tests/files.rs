@@ -2,7 +2,7 @@
 //! endpoints share a process, the provider lets one use the memory of another that has closed.
 
 use parnass_transport::{Network, PROCESS_BITS};
-use parnass_transport_ofi::{Listener, Ofi, Selection, Tuning};
+use parnass_transport_ofi::{Listener, Ofi, Reads, Selection, Tuning};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn end(network: Ofi) {
 }
 
 fn second() {
-    let listener = Listener::new("here", Some("shm"), &Selection::default()).unwrap();
+    let listener = Listener::new("here", Some("shm"), &Selection::default(), Reads::Auto).unwrap();
     let own = listener.contact();
     let mut first = Vec::new();
     std::io::stdin().read_to_end(&mut first).unwrap();
@@ -53,7 +53,7 @@ fn who_closes_leaves_no_file() {
     if std::env::var_os(SECOND).is_some() {
         return second();
     }
-    let listener = match Listener::new("here", Some("shm"), &Selection::default()) {
+    let listener = match Listener::new("here", Some("shm"), &Selection::default(), Reads::Auto) {
         Ok(listener) => listener,
         Err(reason) => {
             eprintln!("skip: {reason}");

@@ -32,6 +32,17 @@ impl Books {
         self.counters.count_any(counters::NETWORK_SENT_BYTES, bytes as u64);
     }
 
+    /// So many bytes were read out of a peer's memory.
+    pub(crate) fn took(&self, bytes: usize) {
+        self.counters.count_any(counters::NETWORK_READS, 1);
+        self.counters.count_any(counters::NETWORK_READ_BYTES, bytes as u64);
+    }
+
+    /// What could not be read out of a peer's memory is sent.
+    pub(crate) fn failed_to_take(&self) {
+        self.counters.count_any(counters::NETWORK_FAILED_READS, 1);
+    }
+
     /// So many bytes were read.
     #[inline]
     pub(crate) fn read(&self, bytes: usize) {

@@ -2,12 +2,14 @@
 //!
 //! A link reads into a small buffer, which holds many small frames at once. When a payload is due, it is read straight into
 //! its place, and only what lies behind it into the buffer. The place is decided by whoever takes the message: memory of
-//! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own.
+//! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own. A payload that is offered stays
+//! with its sender until the place is decided, and is read into it from there.
 
 use crate::link::Refusals;
-use crate::pipe::Pipe;
+use crate::offers::{Answer, LONGEST, MOST};
+use crate::pipe::{Pipe, Remote};
 use crate::seal::Opener;
-use crate::wire::{FrameKind, Head};
+use crate::wire::{FrameKind, Head, OfferWords};
 use parnass_base::lane::{Message, WORDS};
 use parnass_base::{Scratch, UserAddress};
 use parnass_transport::{BULK_WORD, Bulk, CROSSING_KINDS, KIND_SHIFT, LENGTH_WORD, PROCESS_BITS};
@@ -37,6 +39,10 @@ struct Stream<P> {
     end: usize,
     /// The payload that arrives now.
     payload: Option<usize>,
+    /// The longest run that can be read out of the peer's memory, and what it offers: numbers and payloads.
+    reads: usize,
+    offers: Vec<(u64, usize)>,
+    next_offer: u64,
     /// A message that was refused and is offered again.
     held: Option<Message>,
     /// Whether it stands in the row of links that may have something.
@@ -63,12 +69,34 @@ enum Place {
     Nowhere,
 }
 
+/// How far an offer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nobody has asked for it.
+    Open,
+    /// It is read.
+    Reading,
+    /// It is sent in parts.
+    Sent,
+}
+
+/// A payload that lies in the memory of its sender.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    number: u64,
+    remote: Remote,
+    stage: Stage,
+}
+
 /// A payload.
 #[derive(Debug)]
 struct Payload {
     stream: usize,
     length: usize,
     received: usize,
+    /// Where the frame ends that brings bytes of it.
+    until: usize,
+    offer: Option<Offer>,
     counted: bool,
     place: Place,
 }
@@ -88,6 +116,10 @@ enum Step {
 pub trait Notes {
     /// `count` payload bytes from `peer` are used up, or (`given`) `peer` says so of those of this process.
     fn credit(&self, peer: u32, count: usize, given: bool);
+    /// Tells `peer` what has become of `count` bytes that it offers.
+    fn answer(&self, peer: u32, number: u64, answer: Answer, count: usize);
+    /// `peer` says what has become of what this process offers; `false`: it does not.
+    fn answered(&self, peer: u32, number: u64, answer: Answer) -> bool;
     /// A payload is in its place.
     fn landed(&self, then: Message);
     /// A peer has said goodbye.
@@ -132,6 +164,10 @@ impl<P: Pipe> Incoming<P> {
         self.streams.push(Stream {
             peer,
             tag,
+            // What is read would travel in clear.
+            reads: if opener.is_none() { pipe.reads() } else { 0 },
+            offers: Vec::new(),
+            next_offer: 0,
             pipe: Some(pipe),
             opener,
             buffer: vec![0; BUFFER].into_boxed_slice(),
@@ -153,16 +189,18 @@ impl<P: Pipe> Incoming<P> {
         self.streams.len()
     }
 
-    /// Nothing is taken from a peer any more, and its payloads go nowhere.
+    /// Nothing is taken from a peer any more, and its payloads go nowhere. No read from it is under way.
     pub fn give_up(&mut self, peer: u32) {
         for (number, stream) in self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.peer == peer)
         {
             stream.end();
             (stream.held, stream.payload) = (None, None);
+            stream.offers.clear();
             let landing =
                 |payload: &&mut Payload| payload.stream == number && !matches!(payload.place, Place::Kept(_));
             for payload in self.payloads.iter_mut().flatten().filter(landing) {
                 payload.place = Place::Nowhere;
+                payload.offer = None;
             }
         }
     }
@@ -348,41 +386,121 @@ impl<P: Pipe> Incoming<P> {
                 return Some(Step::Over);
             }
             FrameKind::Message => (),
+            _ if self.streams[number].reads == 0 => {
+                return Some(self.lose_for(
+                    number,
+                    notes,
+                    "it offers memory over a stream that has no reads",
+                ));
+            }
+            FrameKind::Offer => (),
+            FrameKind::Taken | FrameKind::Declined | FrameKind::Instead => {
+                let answer = match head.kind {
+                    FrameKind::Taken => Answer::Taken,
+                    FrameKind::Declined => Answer::Declined,
+                    _ => Answer::Instead,
+                };
+                let known = notes.answered(peer, words[0], answer);
+                return (!known).then(|| {
+                    self.lose_for(number, notes, "it answers an offer that was not made, or not any more")
+                });
+            }
+            FrameKind::Part => return self.part(number, words[0], head.payload as usize, notes),
         }
         if head.tag & PROCESS_MASK != self.streams[number].tag {
-            let text = "it sent a message in the name of another rank";
-            return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
+            return Some(self.lose_for(number, notes, "it sent a message in the name of another rank"));
         }
         if CROSSING_KINDS >> (head.tag >> KIND_SHIFT) & 1 == 0 {
             let text = "it sent a message of a kind that never travels between nodes";
-            return Some(self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text)));
+            return Some(self.lose_for(number, notes, text));
+        }
+        let tag = head.tag & !PROCESS_MASK | peer;
+        if head.kind == FrameKind::Offer {
+            return Some(match self.offer(number, &OfferWords::decode(&words)) {
+                Some(words) => Step::Message(Message { tag, words }),
+                None => self.lose_for(number, notes, "it offers more than it may"),
+            });
         }
         if head.payload != 0 {
-            let payload = Payload {
+            let length = head.payload as usize;
+            let name = self.keep(Payload {
                 stream: number,
-                length: head.payload as usize,
+                length,
                 received: 0,
+                until: length,
+                offer: None,
                 counted: head.counted,
                 place: Place::Undecided,
-            };
-            let name = self.free.pop().unwrap_or_else(|| {
-                self.payloads.push(None);
-                self.payloads.len() - 1
             });
-            self.payloads[name] = Some(payload);
             self.streams[number].payload = Some(name);
             words[BULK_WORD] = name as u64 + 1;
         }
         words[LENGTH_WORD] =
             if head.words <= LENGTH_WORD as u8 { u64::from(head.payload) } else { words[LENGTH_WORD] };
-        Some(Step::Message(Message { tag: head.tag & !PROCESS_MASK | peer, words }))
+        Some(Step::Message(Message { tag, words }))
+    }
+
+    /// The name of a new payload.
+    fn keep(&mut self, payload: Payload) -> usize {
+        let name = self.free.pop().unwrap_or_else(|| {
+            self.payloads.push(None);
+            self.payloads.len() - 1
+        });
+        self.payloads[name] = Some(payload);
+        name
+    }
+
+    /// Takes in an offer: the words of the message that it is. `None`: it is more than may be offered.
+    fn offer(&mut self, number: usize, said: &OfferWords) -> Option<[u64; WORDS]> {
+        let stream = &mut self.streams[number];
+        let length = usize::try_from(said.length).ok()?;
+        let fits = (1..=LONGEST.min(stream.reads)).contains(&length);
+        if !fits || stream.offers.len() >= MOST || said.number != stream.next_offer {
+            return None;
+        }
+        stream.next_offer += 1;
+        let remote = Remote { key: said.key, address: said.address };
+        let name = self.keep(Payload {
+            stream: number,
+            length,
+            received: 0,
+            until: 0,
+            offer: Some(Offer { number: said.number, remote, stage: Stage::Open }),
+            counted: false,
+            place: Place::Undecided,
+        });
+        self.streams[number].offers.push((said.number, name));
+        let mut words = [0; WORDS];
+        (words[0], words[1]) = (said.word, said.offset);
+        (words[BULK_WORD], words[LENGTH_WORD]) = (name as u64 + 1, said.length);
+        Some(words)
+    }
+
+    /// A frame brings the next `count` bytes of an offer that could not be read.
+    fn part(&mut self, number: usize, offer: u64, count: usize, notes: &dyn Notes) -> Option<Step> {
+        let found = self.streams[number].offers.iter().find(|(of, _)| *of == offer).map(|(_, name)| *name);
+        if let Some(name) = found
+            && let Some(payload) = self.payloads[name].as_mut()
+            && payload.offer.is_some_and(|offer| offer.stage == Stage::Sent)
+            && count <= payload.length - payload.received
+        {
+            payload.until = payload.received + count;
+            self.streams[number].payload = Some(name);
+            return None;
+        }
+        Some(self.lose_for(number, notes, "it sent a part of what nobody has asked for"))
+    }
+
+    /// The peer of this stream does not keep to the protocol.
+    fn lose_for(&self, number: usize, notes: &dyn Notes, text: &str) -> Step {
+        self.lose(number, notes, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
     /// Moves what is there of a payload to its place. Returns how many bytes came; 0: the stream has ended.
     fn fill(&mut self, number: usize, name: usize, notes: &dyn Notes) -> io::Result<usize> {
         let stream = &mut self.streams[number];
         let payload = self.payloads[name].as_mut().expect("a payload that arrives");
-        let missing = payload.length - payload.received;
+        let missing = payload.until - payload.received;
         let mut count = stream.move_to(payload, missing);
         if count == 0 {
             // The room behind what is there; what is thrown away goes through the buffer.
@@ -393,11 +511,11 @@ impl<P: Pipe> Incoming<P> {
             }
             let direct = read.min(room);
             payload.received += direct;
-            count = direct + stream.move_to(payload, payload.length - payload.received);
+            count = direct + stream.move_to(payload, payload.until - payload.received);
         }
-        if payload.received == payload.length {
+        if payload.received == payload.until {
             stream.payload = None;
-            if !matches!(payload.place, Place::Kept(_)) {
+            if payload.received == payload.length && !matches!(payload.place, Place::Kept(_)) {
                 self.finish(name, notes);
             }
         }
@@ -408,8 +526,12 @@ impl<P: Pipe> Incoming<P> {
     fn finish(&mut self, name: usize, notes: &dyn Notes) {
         let Some(payload) = self.payloads[name].take() else { return };
         self.free.push(name);
+        let stream = &mut self.streams[payload.stream];
+        if payload.offer.is_some() {
+            stream.offers.retain(|(_, of)| *of != name);
+        }
         if payload.counted {
-            notes.credit(self.streams[payload.stream].peer, payload.length, false);
+            notes.credit(stream.peer, payload.length, false);
         }
         if let Place::Landing { then, .. } = payload.place {
             notes.landed(then);
@@ -435,6 +557,9 @@ impl<P: Pipe> Incoming<P> {
     ) -> bool {
         let Some((name, payload, stream)) = self.payload(bulk) else { return true };
         let room = length.min(payload.length);
+        if let Some(offer) = payload.offer {
+            return self.land_offer(name, offer, target, room, then, notes);
+        }
         if let Place::Kept(memory) = &payload.place {
             target.copy_from(memory.address(), payload.received.min(room));
         }
@@ -454,6 +579,68 @@ impl<P: Pipe> Incoming<P> {
         true
     }
 
+    /// As [`Incoming::land`], for what is read where it lies.
+    fn land_offer(
+        &mut self,
+        name: usize,
+        offer: Offer,
+        target: UserAddress,
+        room: usize,
+        then: Message,
+        notes: &dyn Notes,
+    ) -> bool {
+        if offer.stage != Stage::Open {
+            return false; // Its name is used up.
+        }
+        if room == 0 {
+            self.decline(name, offer, notes);
+            return true;
+        }
+        let Some(payload) = self.payloads[name].as_mut() else { return true };
+        payload.place = Place::Landing { address: target, room, then };
+        payload.offer = Some(Offer { stage: Stage::Reading, ..offer });
+        // Where the stream is over nothing comes any more.
+        let pipe = self.streams[payload.stream].pipe.as_deref();
+        if pipe.is_some_and(|pipe| pipe.read(name, offer.remote, target, room).is_err()) {
+            self.ask(name, notes);
+        }
+        false
+    }
+
+    /// Asks for the bytes of an offer that cannot be read.
+    fn ask(&mut self, name: usize, notes: &dyn Notes) {
+        if let Some(payload) = self.payloads[name].as_mut()
+            && let Some(offer) = payload.offer.as_mut()
+        {
+            offer.stage = Stage::Sent;
+            let peer = self.streams[payload.stream].peer;
+            notes.answer(peer, offer.number, Answer::Instead, payload.length);
+        }
+    }
+
+    /// An offer that nobody has asked for is wanted nowhere.
+    fn decline(&mut self, name: usize, offer: Offer, notes: &dyn Notes) {
+        if let Some(payload) = &self.payloads[name] {
+            notes.answer(self.streams[payload.stream].peer, offer.number, Answer::Declined, payload.length);
+        }
+        self.finish(name, notes);
+    }
+
+    /// A read that [`Pipe::read`] has begun is over.
+    pub fn read(&mut self, name: usize, result: &io::Result<()>, notes: &dyn Notes) {
+        let Some(payload) = self.payloads.get(name).and_then(Option::as_ref) else { return };
+        let Some(offer) = payload.offer.filter(|offer| offer.stage == Stage::Reading) else { return };
+        if result.is_err() {
+            return self.ask(name, notes);
+        }
+        let count = match payload.place {
+            Place::Landing { room, .. } => room,
+            _ => 0,
+        };
+        notes.answer(self.streams[payload.stream].peer, offer.number, Answer::Taken, count);
+        self.finish(name, notes);
+    }
+
     /// See [`parnass_transport::Network::is_whole`].
     pub fn is_whole(&mut self, bulk: Bulk) -> bool {
         self.payload(bulk).is_some_and(|(_, payload, _)| payload.received == payload.length)
@@ -462,6 +649,12 @@ impl<P: Pipe> Incoming<P> {
     /// See [`parnass_transport::Network::discard`].
     pub fn discard(&mut self, bulk: Bulk, notes: &dyn Notes) {
         let Some((name, payload, _)) = self.payload(bulk) else { return };
+        match payload.offer {
+            Some(offer) if offer.stage == Stage::Open => return self.decline(name, offer, notes),
+            // Its name is used up.
+            Some(_) => return,
+            None => (),
+        }
         payload.place = Place::Nowhere;
         if payload.received == payload.length {
             self.finish(name, notes);
@@ -525,6 +718,6 @@ impl Payload {
             Place::Landing { address, room, .. } => (*address, *room),
             Place::Undecided | Place::Nowhere => (UserAddress::NULL, 0),
         };
-        (address.offset(self.received as i64), room.saturating_sub(self.received))
+        (address.offset(self.received as i64), room.min(self.until).saturating_sub(self.received))
     }
 }

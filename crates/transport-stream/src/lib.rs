@@ -2,7 +2,7 @@
 //! them ([`Carrier`]); everything that is said over them, who may speak, and what the layers above see is here.
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
-//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link`, the
+//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `offers`, what the peer reads where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the
 //! streams of a process; `watch`, part of the thread that keeps them; `books`, what is counted; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
@@ -10,8 +10,10 @@ mod books;
 pub mod handshake;
 pub mod incoming;
 pub mod interfaces;
+mod lending;
 mod link;
 mod network;
+pub mod offers;
 mod outgoing;
 mod peer;
 mod pipe;
@@ -31,7 +33,7 @@ pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
 pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use peer::{Pair, Peer, pair_key, world_name};
-pub use pipe::{Carrier, Pipe, Sight};
+pub use pipe::{Carrier, Pipe, Region, Remote, Sight};
 pub use timer::Timer;
 pub use tuning::Tuning;
 pub use watch::Watch;

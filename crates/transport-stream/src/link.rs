@@ -3,6 +3,7 @@
 use crate::books::Books;
 use crate::handshake::{Acquainted, Identity, Refusal};
 use crate::incoming::{Incoming, Notes};
+use crate::offers::Answer;
 use crate::outgoing::Outgoing;
 use crate::peer::{Pair, Peer, Peers};
 use crate::pipe::{Carrier, Pipe, Sight};
@@ -57,10 +58,12 @@ pub enum Stage<P> {
 pub struct Out<P> {
     pub stage: Stage<P>,
     pub row: Outgoing,
+    /// The longest run of this process's memory that the peer can read; 0: what is lent is sent.
+    pub(crate) reads: usize,
     /// Where the connection is encrypted.
     sealer: Option<Sealer>,
     /// The connection took no more, and tells when it does.
-    blocked: bool,
+    pub(crate) blocked: bool,
     /// Stands in the list of links with something gathered.
     gathered: bool,
     last: Option<Instant>,
@@ -77,8 +80,8 @@ impl<P> Out<P> {
     }
 
     /// Forgets what is not sent.
-    fn clear(&mut self) {
-        self.row = Outgoing::default();
+    pub(crate) fn clear(&mut self) {
+        self.row.clear();
         self.sealer = None;
     }
 }
@@ -279,6 +282,7 @@ impl<C: Carrier> Streams<C> {
             let out = Out {
                 stage: Stage::Idle,
                 row: Outgoing::default(),
+                reads: 0,
                 sealer: None,
                 blocked: false,
                 gathered: false,
@@ -386,14 +390,18 @@ impl<C: Carrier> Streams<C> {
 
     // ---- sending
 
-    fn head(link: &Link<C::Pipe>, tag: u32, words: usize, payload: usize, counted: bool) -> Head {
+    pub(crate) fn head(link: &Link<C::Pipe>, tag: u32, words: usize, payload: usize, counted: bool) -> Head {
         let returned = link.owed.swap(0, Ordering::Relaxed);
         let kind = FrameKind::Message;
         Head { kind, words: words as u8, counted, tag, returned, payload: payload as u32 }
     }
 
     /// Makes sure that there is a connection, or will be. Whether anything may be added to the row.
-    fn ready<'a>(&self, link: &Link<C::Pipe>, out: &'a mut Out<C::Pipe>) -> Option<&'a mut Out<C::Pipe>> {
+    pub(crate) fn ready<'a>(
+        &self,
+        link: &Link<C::Pipe>,
+        out: &'a mut Out<C::Pipe>,
+    ) -> Option<&'a mut Out<C::Pipe>> {
         match out.stage {
             Stage::Idle => {
                 out.stage = Stage::Wanted;
@@ -517,7 +525,11 @@ impl<C: Carrier> Streams<C> {
                 books.wrote(*count);
             }
         };
-        while !out.is_sent() {
+        loop {
+            self.offer(link, out);
+            if out.is_sent() {
+                break;
+            }
             let sent = match (&mut out.sealer, out.row.one_run()) {
                 (Some(sealer), _) => {
                     if sealer.unsent().is_empty() {
@@ -547,6 +559,7 @@ impl<C: Carrier> Streams<C> {
                     if error.kind() != io::ErrorKind::BrokenPipe {
                         self.lose(link, out, error);
                     } else {
+                        // Answers to what is offered may have come before that end.
                         out.clear();
                     }
                     return;
@@ -562,7 +575,7 @@ impl<C: Carrier> Streams<C> {
     fn lose(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>, error: io::Error) {
         if matches!(out.stage, Stage::Up(..) | Stage::Wanted) {
             out.stage = Stage::Lost;
-            out.clear();
+            self.clear(out);
             let let_go = self.peer(link.peer).let_go.load(Ordering::Relaxed);
             if !self.closing.load(Ordering::Relaxed) && !let_go {
                 self.carrier.lost(link.peer, error);
@@ -572,13 +585,18 @@ impl<C: Carrier> Streams<C> {
 
     /// See [`parnass_transport::Network::give_up`].
     pub fn give_up(&self, peer: u32) {
-        lock(&self.incoming).give_up(peer);
+        {
+            let mut incoming = lock(&self.incoming);
+            // Meanwhile nobody hears of them, nor begins new ones.
+            self.carrier.end_reads(peer);
+            incoming.give_up(peer);
+        }
         let mut out = lock(&self.link(peer).out);
         if !matches!(out.stage, Stage::Over | Stage::Lost) {
             self.forget(&out);
             out.stage = Stage::Lost;
         }
-        out.clear();
+        self.clear(&mut out);
     }
 
     /// Makes `pipe` the connection to `peer`.
@@ -597,6 +615,8 @@ impl<C: Carrier> Streams<C> {
         keys: Option<Keys>,
     ) -> io::Result<()> {
         let pipe = Arc::new(pipe);
+        // What is read would travel in clear.
+        let reads = if keys.is_none() { pipe.reads() } else { 0 };
         let opener = keys.as_ref().map(|keys| Opener::new(&keys.receiving));
         let counted = Some(self.refusals.clone());
         let number = incoming.add(peer, self.peer(peer).tag, pipe.clone(), opener, counted);
@@ -604,6 +624,7 @@ impl<C: Carrier> Streams<C> {
         let mut out = lock(&link.out);
         out.sealer = keys.as_ref().map(|keys| Sealer::new(&keys.sending));
         out.way = pipe.way().to_owned();
+        out.reads = reads;
         out.stage = Stage::Up(pipe.clone(), number);
         self.carrier.watch(&pipe, number)?;
         if let Some(books) = self.refusals.books() {
@@ -628,6 +649,7 @@ impl<C: Carrier> Streams<C> {
                 self.write(link, &mut out);
                 self.moved.store(true, Ordering::Relaxed);
             }
+            Sight::Read(name, result) => incoming.read(name, &result, self),
             Sight::Up(peer, pipe, keys) => {
                 if let Err(error) = self.establish_in(incoming, peer, pipe, keys) {
                     self.carrier.lost(peer, error);
@@ -658,8 +680,13 @@ impl<C: Carrier> Streams<C> {
             }
             // What is not connected yet comes up, and what takes no more may take more.
             self.look(&mut lock(&self.incoming));
+            if left.iter().any(|(link, _)| !lock(&link.out).row.is_settled()) {
+                // What is offered is out when the answers have come, and nobody takes what comes before them.
+                Incoming::take(|| lock(&self.incoming), usize::MAX, self, &mut |_| true);
+            }
             std::thread::sleep(Duration::from_micros(200));
         }
+        self.links().for_each(|link| self.withdraw(&mut lock(&link.out)));
         self.carrier.part(Instant::now() + PARTING);
     }
 
@@ -673,7 +700,7 @@ impl<C: Carrier> Streams<C> {
             _ => return true,
         };
         self.write(link, out);
-        if !*said && out.is_sent() {
+        if !*said && out.is_sent() && out.row.is_settled() {
             *said = true;
             out.row.frame(&Self::goodbye_head(), &[]);
             self.write(link, out);
@@ -711,6 +738,14 @@ impl<C: Carrier> Notes for Streams<C> {
         }
     }
 
+    fn answer(&self, peer: u32, number: u64, answer: Answer, count: usize) {
+        self.tell_answer(self.link(peer), number, answer, count);
+    }
+
+    fn answered(&self, peer: u32, number: u64, answer: Answer) -> bool {
+        self.take_answer(self.link(peer), number, answer)
+    }
+
     fn landed(&self, then: Message) {
         self.tell(then);
     }
@@ -718,6 +753,7 @@ impl<C: Carrier> Notes for Streams<C> {
     fn goodbye(&self, peer: u32) {
         let mut out = lock(&self.link(peer).out);
         self.forget(&out);
+        self.withdraw(&mut out);
         out.stage = Stage::Over;
     }
 

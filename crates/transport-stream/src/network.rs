@@ -125,14 +125,14 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         if self.streams.carrier.wants_look() {
             self.streams.look(&mut incoming);
         }
-        if incoming.has_ready() || incoming.look_at_hot() {
+        if incoming.has_ready() || self.streams.has_told() || incoming.look_at_hot() {
             return true;
         }
         let every = if incoming.links() == 1 { LOOK_EVERY.0 } else { LOOK_EVERY.1 };
         if self.polls.fetch_add(1, Ordering::Relaxed).is_multiple_of(every) {
             self.streams.look(&mut incoming);
         }
-        incoming.has_ready()
+        incoming.has_ready() || self.streams.has_told()
     }
 
     fn look(&self) -> bool {

@@ -1,9 +1,12 @@
 //! What one link has to send: frames that were gathered, and payloads that are lent.
 //!
 //! The stream of a connection is a row of items. Small frames are gathered in one run of bytes; a payload that is lent
-//! is cut into frames, one of which is in the row at a time, so that small frames pass between them.
+//! is cut into frames, one of which is in the row at a time, so that small frames pass between them. Where the peer can read
+//! it, it is offered instead, and does not come into the row.
 
-use crate::wire::{FrameKind, Head, PAYLOAD_MAXIMUM};
+use crate::offers::{Answer, Offers, Piece};
+use crate::pipe::Region;
+use crate::wire::{FrameKind, Head, OfferWords, PAYLOAD_MAXIMUM};
 use parnass_base::UserAddress;
 use parnass_base::lane::Message;
 use parnass_base::socket::{PARTS, Part};
@@ -19,19 +22,47 @@ const RUN: usize = 64 << 10;
 enum Item {
     /// Frames, of which `start` bytes have been sent.
     Bytes { bytes: Vec<u8>, start: usize },
-    /// A payload, or the rest of it, where it lies; the message tells that all of a lent payload is sent.
-    User { address: UserAddress, left: usize, then: Option<Message> },
+    /// A payload, or the rest of it, where it lies, and what is to be done when it is sent.
+    User { address: UserAddress, left: usize, then: Option<After> },
+}
+
+/// What begins the frames of what is lent.
+#[derive(Clone, Copy, Debug)]
+enum Front {
+    /// Messages with this tag and word; the payload is cut off at `offset` of a longer one.
+    Message { tag: u32, word: u64, offset: usize },
+    /// Parts of the offer with this number.
+    Part(u64),
+}
+
+/// What is to be done when what is lent is sent.
+#[derive(Clone, Copy, Debug)]
+enum After {
+    /// This is told.
+    Tell(Message),
+    /// A piece of what is offered with this name is sent, which was not offered itself.
+    Piece(u64),
+    /// The offer with this number is settled.
+    Offer(u64),
 }
 
 /// A payload that is sent from where it lies.
 #[derive(Debug)]
 struct Lent {
-    tag: u32,
-    word: u64,
+    front: Front,
     source: UserAddress,
     length: usize,
     sent: usize,
-    then: Message,
+    then: After,
+}
+
+/// What an answer to an offer leaves to be done.
+#[derive(Debug)]
+pub struct Answered {
+    /// The region that was offered is to be closed.
+    pub region: u64,
+    /// And this is to be told.
+    pub then: Option<Message>,
 }
 
 /// The row.
@@ -39,6 +70,7 @@ struct Lent {
 pub struct Outgoing {
     items: VecDeque<Item>,
     lent: VecDeque<Lent>,
+    offers: Offers,
     /// Bytes in items that are copies.
     copied: usize,
     /// User items in the row.
@@ -48,7 +80,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Whether there is nothing to send.
+    /// Whether there is nothing to send. What is offered waits for its peer.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty() && self.lent.is_empty()
     }
@@ -110,7 +142,77 @@ impl Outgoing {
 
     /// Adds a payload that is sent from where it lies.
     pub fn lend(&mut self, tag: u32, word: u64, source: UserAddress, length: usize, then: Message) {
-        self.lent.push_back(Lent { tag, word, source, length, sent: 0, then });
+        let front = Front::Message { tag, word, offset: 0 };
+        self.lent.push_back(Lent { front, source, length, sent: 0, then: After::Tell(then) });
+    }
+
+    /// What is lent, of which nothing was sent yet and which has at least `least` bytes, is to be offered.
+    pub fn set_apart(&mut self, least: usize) {
+        let offers = &mut self.offers;
+        self.lent.retain(|lent| match *lent {
+            Lent {
+                front: Front::Message { tag, word, .. },
+                source,
+                length,
+                sent: 0,
+                then: After::Tell(then),
+            } if length >= least => {
+                offers.add(tag, word, source, length, then);
+                false
+            }
+            _ => true,
+        });
+    }
+
+    /// Whether something is lent that does not stand in the row.
+    pub fn is_lending(&self) -> bool {
+        !self.lent.is_empty() || !self.offers.is_empty()
+    }
+
+    /// Whether nothing is offered, or to be offered.
+    pub fn is_settled(&self) -> bool {
+        self.offers.is_empty()
+    }
+
+    /// What may be offered next, of at most `longest` bytes: [`Outgoing::offer`] or [`Outgoing::send_piece`] must follow.
+    pub fn next_piece(&self, longest: usize) -> Option<Piece> {
+        self.offers.next(longest)
+    }
+
+    /// Offers a piece, which is open to the peer as `region`; tag and words of the frame that says so.
+    pub fn offer(&mut self, piece: &Piece, region: &Region) -> (u32, OfferWords) {
+        self.offers.offer(piece, region)
+    }
+
+    /// Sends a piece that cannot be offered.
+    pub fn send_piece(&mut self, piece: &Piece) {
+        let (tag, word) = self.offers.skip(piece);
+        let Piece { name, offset, source, length } = *piece;
+        let front = Front::Message { tag, word, offset };
+        self.lent.push_back(Lent { front, source, length, sent: 0, then: After::Piece(name) });
+    }
+
+    /// Takes an answer to an offer; `None`: there is no such offer.
+    pub fn answer(&mut self, number: u64, answer: Answer) -> Option<Answered> {
+        let (region, source, length) = self.offers.close(number)?;
+        let mut then = None;
+        if answer == Answer::Instead {
+            let (front, after) = (Front::Part(number), After::Offer(number));
+            self.lent.push_back(Lent { front, source, length, sent: 0, then: after });
+        } else {
+            then = self.offers.settle(number);
+        }
+        Some(Answered { region, then })
+    }
+
+    /// Forgets all that is not sent. What is offered stays so.
+    pub fn clear(&mut self) {
+        *self = Outgoing { offers: std::mem::take(&mut self.offers), ..Outgoing::default() };
+    }
+
+    /// Forgets all that is offered; the regions that are to be closed.
+    pub fn withdraw(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.offers).regions()
     }
 
     /// Puts the next frame of what is lent into the row, in turn, unless one is there.
@@ -121,9 +223,15 @@ impl Outgoing {
         let Some(mut lent) = self.lent.pop_front() else { return };
         let length = (lent.length - lent.sent).min(CHUNK);
         let payload = length as u32;
-        let head =
-            Head { kind: FrameKind::Message, words: 2, counted: false, tag: lent.tag, returned: 0, payload };
-        self.frame(&head, &[lent.word, lent.sent as u64]);
+        let head = Head { kind: FrameKind::Message, words: 2, counted: false, tag: 0, returned: 0, payload };
+        match lent.front {
+            Front::Message { tag, word, offset } => {
+                self.frame(&Head { tag, ..head }, &[word, (offset + lent.sent) as u64]);
+            }
+            Front::Part(number) => {
+                self.frame(&Head { kind: FrameKind::Part, words: 1, ..head }, &[number]);
+            }
+        }
         let address = lent.source.offset(lent.sent as i64);
         lent.sent += length;
         let then = (lent.sent == lent.length).then_some(lent.then);
@@ -178,9 +286,13 @@ impl Outgoing {
                         return;
                     }
                     self.in_place -= 1;
-                    if let Some(then) = then.take() {
-                        finished(then);
-                    }
+                    let told = match then.take() {
+                        Some(After::Tell(then)) => Some(then),
+                        Some(After::Piece(name)) => self.offers.settle_piece(name),
+                        Some(After::Offer(number)) => self.offers.settle(number),
+                        None => None,
+                    };
+                    told.into_iter().for_each(&mut *finished);
                 }
             }
             self.items.pop_front();

@@ -6,6 +6,22 @@ use parnass_base::socket::Part;
 use std::fmt;
 use std::io;
 
+/// Memory of this process that peers may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What its carrier calls it.
+    pub name: u64,
+    /// What a peer must be told to read it.
+    pub remote: Remote,
+}
+
+/// Where memory of a peer begins that may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    pub key: u64,
+    pub address: u64,
+}
+
 /// A connection to one peer, which has proved to be of the job. Nothing blocks.
 pub trait Pipe: fmt::Debug + Send + Sync + 'static {
     /// Sends as many of the first bytes of `parts` as it takes now; they may be reused at once.
@@ -24,6 +40,21 @@ pub trait Pipe: fmt::Debug + Send + Sync + 'static {
     /// Its two ends, for messages.
     fn way(&self) -> &str;
 
+    /// The longest run of memory that either side can read out of the other's at once; 0: none can.
+    fn reads(&self) -> usize {
+        0
+    }
+
+    /// Begins to read `length` bytes of the peer's memory into memory of the user at `target`. [`Sight::Read`] tells when
+    /// that is over, under this name, and not before.
+    ///
+    /// # Errors
+    /// It has not begun, and nothing will be told.
+    fn read(&self, name: usize, from: Remote, target: UserAddress, length: usize) -> io::Result<()> {
+        let _ = (name, from, target, length);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Nothing more will be sent.
     fn finish(&self);
 
@@ -39,6 +70,8 @@ pub enum Sight<P> {
     Readable(usize),
     /// The connection with this number, which took no more, takes again.
     Writable(usize),
+    /// The read with this name is over: all is in its place, or it has failed.
+    Read(usize, io::Result<()>),
 }
 
 /// Makes the connections of a process and looks after them.
@@ -66,6 +99,25 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Nothing more is told of this connection.
     fn forget(&self, pipe: &Self::Pipe);
+
+    /// Lets peers read `length` bytes of the user at `address`, until [`Carrier::close_region`].
+    ///
+    /// # Errors
+    /// That is not possible, or not now.
+    fn open_region(&self, address: UserAddress, length: usize) -> io::Result<Region> {
+        let _ = (address, length);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Nobody may read this region any more.
+    fn close_region(&self, name: u64) {
+        let _ = name;
+    }
+
+    /// Returns when no read from `peer` writes to this process's memory any more; none is told of after that.
+    fn end_reads(&self, peer: u32) {
+        let _ = peer;
+    }
 
     /// Looks at all connections.
     fn look(&self, tell: &mut dyn FnMut(Sight<Self::Pipe>));

@@ -132,6 +132,60 @@ pub enum FrameKind {
     Credit,
     /// Nothing more will come, and that is as it should be.
     Goodbye,
+    /// A message whose payload the receiver may read out of the sender's memory. Its words are an [`OfferWords`].
+    Offer,
+    /// What the receiver says of an offer; the only word is the number of the offer. It was read whole.
+    Taken,
+    /// It is wanted nowhere.
+    Declined,
+    /// It could not be read, and is to be sent.
+    Instead,
+    /// The next bytes of an offer that is sent; the only word is its number.
+    Part,
+}
+
+impl FrameKind {
+    const ALL: [FrameKind; 8] = [
+        FrameKind::Message,
+        FrameKind::Credit,
+        FrameKind::Goodbye,
+        FrameKind::Offer,
+        FrameKind::Taken,
+        FrameKind::Declined,
+        FrameKind::Instead,
+        FrameKind::Part,
+    ];
+}
+
+/// Words of an offer.
+pub const OFFER_WORDS: usize = 6;
+
+/// What an offer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferWords {
+    /// The words of the message: one of the sender's choice, and where in the payload these bytes begin.
+    pub word: u64,
+    pub offset: u64,
+    /// How many bytes it is.
+    pub length: u64,
+    /// Where they are.
+    pub key: u64,
+    pub address: u64,
+    /// The number of the offer in its direction of the stream, from 0.
+    pub number: u64,
+}
+
+impl OfferWords {
+    /// As words.
+    pub fn encode(&self) -> [u64; OFFER_WORDS] {
+        [self.word, self.offset, self.length, self.key, self.address, self.number]
+    }
+
+    /// From the first words of a frame.
+    pub fn decode(words: &[u64; WORDS as usize]) -> OfferWords {
+        let [word, offset, length, key, address, number, _] = *words;
+        OfferWords { word, offset, length, key, address, number }
+    }
 }
 
 /// The head of a frame. Its words and its payload follow.
@@ -162,11 +216,7 @@ impl Head {
 
     /// As bytes.
     pub fn encode(&self) -> [u8; Self::BYTES] {
-        let kind = match self.kind {
-            FrameKind::Message => 1,
-            FrameKind::Credit => 2,
-            FrameKind::Goodbye => 3,
-        };
+        let kind = FrameKind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or_default() as u8 + 1;
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&[kind, self.words, u8::from(self.counted), 0]);
         bytes[4..8].copy_from_slice(&self.tag.to_le_bytes());
@@ -179,16 +229,19 @@ impl Head {
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Head> {
         let mut rest = &bytes[..];
         let [kind, words, counted, reserved] = take(&mut rest);
-        let kind = match kind {
-            1 => FrameKind::Message,
-            2 => FrameKind::Credit,
-            3 => FrameKind::Goodbye,
-            _ => return None,
-        };
+        let kind = *FrameKind::ALL.get(usize::from(kind).checked_sub(1)?)?;
         let [tag, returned, payload] = std::array::from_fn(|_| u32::from_le_bytes(take(&mut rest)));
         let most = if payload == 0 { WORDS } else { PAYLOAD_WORDS };
-        let bare = kind == FrameKind::Message || (words == 0 && payload == 0);
-        if reserved != 0 || counted > 1 || words > most || payload > PAYLOAD_MAXIMUM || !bare {
+        let fits = match kind {
+            FrameKind::Message => words <= most,
+            FrameKind::Credit | FrameKind::Goodbye => words == 0 && payload == 0,
+            FrameKind::Offer => usize::from(words) == OFFER_WORDS && payload == 0 && counted == 0,
+            FrameKind::Taken | FrameKind::Declined | FrameKind::Instead => {
+                words == 1 && payload == 0 && counted == 0
+            }
+            FrameKind::Part => words == 1 && payload != 0 && counted == 0,
+        };
+        if reserved != 0 || counted > 1 || payload > PAYLOAD_MAXIMUM || !fits {
             return None;
         }
         Some(Head { kind, words, counted: counted == 1, tag, returned, payload })
@@ -207,10 +260,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_decoded_or_refused(bytes in proptest::array::uniform32(any::<u8>()), kind in 0u8..5, words in 0u8..9) {
+        fn whatever_comes_is_decoded_or_refused(bytes in proptest::array::uniform32(any::<u8>()), kind in 0u8..11, words in 0u8..9) {
             let mut head = *bytes.first_chunk::<{ Head::BYTES }>().unwrap();
             head[..4].copy_from_slice(&[kind, words, bytes[20] & 1, 0]);
             head[14] &= 0x1f;
+            if bytes[21] & 1 == 0 {
+                head[12..].fill(0);
+            }
             head[15] = 0;
             if let Some(decoded) = Head::decode(&head) {
                 prop_assert_eq!(decoded.encode(), head);

@@ -9,6 +9,7 @@ use parnass_base::socket::Part;
 use parnass_transport::{BULK_WORD, Bulk, LENGTH_WORD};
 use parnass_transport_stream::handshake::{Callee, Caller, Identity, Move};
 use parnass_transport_stream::incoming::{Incoming, Notes};
+use parnass_transport_stream::offers::Answer;
 use parnass_transport_stream::seal::{Opener, Sealer};
 use parnass_transport_stream::wire::{Challenge, FrameKind, Head, Hello};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
@@ -119,6 +120,12 @@ struct Ears {
 
 impl Notes for Ears {
     fn credit(&self, _peer: u32, _count: usize, _given: bool) {}
+    fn answer(&self, _peer: u32, _number: u64, _answer: Answer, _count: usize) {
+        panic!("nothing can be offered over TCP");
+    }
+    fn answered(&self, _peer: u32, _number: u64, _answer: Answer) -> bool {
+        panic!("nothing is offered over TCP");
+    }
     fn landed(&self, _then: Message) {}
     fn goodbye(&self, _peer: u32) {
         *self.over.lock().expect("one thread") += 1;

@@ -6,7 +6,7 @@
 
 use crate::{BULK_WORD, Bulk, LENGTH_WORD, MemoryError, Network, Posting, Transport, Waiting};
 use parnass_base::lane::{HEAD, Message, WORDS};
-use parnass_base::{Scratch, Word64};
+use parnass_base::{Scratch, UserAddress, Word64};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -402,6 +402,8 @@ pub fn check_network(make: &dyn Fn(u32) -> NetworkJob) {
     payloads_land(make);
     payloads_are_bounded(make);
     lent_payloads_arrive(make);
+    lent_payloads_go_where_their_taker_says(make);
+    lent_payloads_wait_for_their_taker(make);
     what_is_refused_stays(make);
 }
 
@@ -599,6 +601,100 @@ pub fn lent_payloads_arrive(make: &dyn Fn(u32) -> NetworkJob) {
         (landed == 2 * length as u64 && posted && finished.len() == 2).then_some(())
     });
     assert!(content(&targets[0]) == content(&first) && content(&targets[1]) == content(&second));
+}
+
+/// Takes what has come, and what is lent by parts: `land` gives a place and how many bytes of a part go there, or `None` where it is wanted
+/// nowhere. Adds to `done`, by the numbers of tags, what was told: bytes for 7, and 1 for all others.
+fn take_lent(
+    network: &dyn Network,
+    done: &mut [u64; 10],
+    land: &mut dyn FnMut(&Message) -> Option<(UserAddress, usize)>,
+) {
+    network.poll();
+    network.take(10, &mut |message| {
+        let number = (message.tag >> crate::PROCESS_BITS) as usize;
+        match number {
+            2 => {
+                let bulk = Bulk(message.words[BULK_WORD]);
+                let Some((target, room)) = land(message) else {
+                    network.discard(bulk);
+                    return true;
+                };
+                let part = message.words[LENGTH_WORD];
+                let then = Message { tag: tag(network, 7), words: [part, 0, 0, 0, 0, 0, 0] };
+                if network.land(bulk, target, room, then) {
+                    done[7] += part;
+                }
+            }
+            7 => done[7] += message.words[0],
+            _ => done[number] += 1,
+        }
+        true
+    });
+}
+
+/// Parts of what is lent may be thrown away, or land shortened; the source is told all the same.
+pub fn lent_payloads_go_where_their_taker_says(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    let length = 9_000_001;
+    let source = filled(length, 5);
+    let target = filled(length, 0);
+    let mut expected = content(&target);
+    let then = Message { tag: tag(&*job[0], 8), words: [0; WORDS] };
+    job[0].lend(1, tag(&*job[0], 2), 1, source.address(), length, then);
+    let (mut done, mut parts, mut thrown) = ([0; 10], 0, 0);
+    until("all of it", || {
+        take_lent(&*job[0], &mut done, &mut |_| None);
+        take_lent(&*job[1], &mut done, &mut |message| {
+            let [offset, part] = [1, LENGTH_WORD].map(|index| message.words[index] as usize);
+            parts += 1;
+            if parts % 3 == 0 {
+                thrown += part as u64;
+                return None;
+            }
+            let room = part - (parts % 3) * 100;
+            expected[offset..offset + room].copy_from_slice(&content(&source)[offset..offset + room]);
+            Some((target.address().offset(offset as i64), room))
+        });
+        (done[7] + thrown == length as u64 && done[8] == 1).then_some(())
+    });
+    assert!(parts >= 3, "{parts} parts");
+    assert!(content(&target) == expected, "bytes are where they should not be");
+}
+
+/// What is lent may be kept waiting: everything else goes on, and nothing is lost.
+pub fn lent_payloads_wait_for_their_taker(make: &dyn Fn(u32) -> NetworkJob) {
+    let job = make(2);
+    let length = 300_000;
+    let source = filled(length, 6);
+    let target = Scratch::new(length);
+    let then = Message { tag: tag(&*job[0], 8), words: [0; WORDS] };
+    job[0].lend(1, tag(&*job[0], 2), 1, source.address(), length, then);
+    let first = take_one(&*job[1], &mut |_| ());
+    assert_eq!(first.tag, tag(&*job[0], 2));
+    let mut done = [0; 10];
+    for number in 1..=50 {
+        assert!(job[1].post(0, tag(&*job[1], 4), &[]));
+        until("a message", || {
+            job[1].poll();
+            take_lent(&*job[0], &mut done, &mut |_| None);
+            (done[4] == number).then_some(())
+        });
+    }
+    let part = first.words[LENGTH_WORD];
+    let landed = Message { tag: tag(&*job[1], 7), words: [part, 0, 0, 0, 0, 0, 0] };
+    if job[1].land(Bulk(first.words[BULK_WORD]), target.address(), part as usize, landed) {
+        done[7] += part;
+    }
+    until("all of it", || {
+        take_lent(&*job[0], &mut done, &mut |_| None);
+        take_lent(&*job[1], &mut done, &mut |message| {
+            let [offset, part] = [1, LENGTH_WORD].map(|index| message.words[index] as usize);
+            Some((target.address().offset(offset as i64), part))
+        });
+        (done[7] == length as u64 && done[8] == 1).then_some(())
+    });
+    assert!(content(&target) == content(&source), "other bytes than were lent");
 }
 
 /// A refused message is offered again, before what follows it.

@@ -12,9 +12,10 @@ pub const HELPER_PAUSE: usize = 5;
 pub const HELPER_LOOKS: usize = 6;
 pub const NETWORK: usize = 7;
 pub const PROVIDER: usize = 8;
-pub const ENCRYPT: usize = 9;
-pub const DIRECT_THRESHOLD: usize = 10;
-pub const COLLECTIVE: usize = 11;
+pub const RMA: usize = 9;
+pub const ENCRYPT: usize = 10;
+pub const DIRECT_THRESHOLD: usize = 11;
+pub const COLLECTIVE: usize = 12;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -134,6 +135,19 @@ pub static TABLE: &[Tunable] = &[
         scope: Scope::All,
         changes: Changes::Start,
         what: "The provider of libfabric that is taken, as fi_info names it, or the part of that name before or after the semicolon; none: one of hardware, and else tcp. `parnass info` lists those that are here. shm reaches only ranks of one machine.",
+    },
+    Tunable {
+        name: "rma",
+        variable: "PARNASS_RMA",
+        kind: Kind::Text,
+        default: Value::Text(Cow::Borrowed("auto")),
+        least: 0,
+        most: u64::MAX,
+        room: "transport-ofi",
+        measured: false,
+        scope: Scope::All,
+        changes: Changes::Start,
+        what: "Whether long messages over libfabric are read straight out of the sender's memory (on), sent in packets (off), or whichever is faster with the provider (auto). What is encrypted is sent in packets.",
     },
     Tunable {
         name: "encrypt",

@@ -1,7 +1,7 @@
 //! Which network is taken between nodes, and what ranks tell each other of theirs.
 
 use super::{Tunables, selection, tunables};
-use parnass_transport_ofi::{Listener as Fabric, Selection, has_hardware, survey};
+use parnass_transport_ofi::{Listener as Fabric, Reads, Selection, has_hardware, survey};
 
 /// What a user may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +40,18 @@ pub fn is_asked_for(settings: &Tunables) -> bool {
 /// A sentence for a person: it was asked for, and is not to be had.
 pub fn fabric(settings: &Tunables, host: &str, selection: &Selection) -> Result<Option<Fabric>, String> {
     let provider = provider(settings);
+    let reads = Reads::parse(settings.text(tunables::RMA)).map_err(|reason| {
+        let row = &tunables::TABLE[tunables::RMA];
+        format!("{} ({}) is {reason}", row.name, row.variable)
+    })?;
     match wish(settings)? {
         Wish::Tcp => Ok(None),
         Wish::Auto if provider.is_none() => {
             // What cannot be used here is no error where nobody has asked for it.
-            let found = has_hardware().then(|| Fabric::new(host, None, selection).ok()).flatten();
+            let found = has_hardware().then(|| Fabric::new(host, None, selection, reads).ok()).flatten();
             Ok(found.filter(Fabric::is_hardware))
         }
-        Wish::Fabric | Wish::Auto => Fabric::new(host, provider, selection).map(Some),
+        Wish::Fabric | Wish::Auto => Fabric::new(host, provider, selection, reads).map(Some),
     }
 }
 
