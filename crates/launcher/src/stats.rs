@@ -164,10 +164,11 @@ fn columns() -> Vec<(&'static str, Cell, Weight)> {
             |account| account.sum_of(is_collective),
         ),
         (
-            "TCP out / in",
+            "network out / in",
             |account| {
-                let (out, back) = (counters::NETWORK_SENT_BYTES, counters::NETWORK_RECEIVED_BYTES);
-                format!("{} / {}", bytes(account.of(Home::Any(out))), bytes(account.of(Home::Any(back))))
+                let of = |counter| account.of(Home::Any(counter));
+                let back = of(counters::NETWORK_RECEIVED_BYTES) + of(counters::NETWORK_READ_BYTES);
+                format!("{} / {}", bytes(of(counters::NETWORK_SENT_BYTES)), bytes(back))
             },
             |account| account.of(Home::Any(counters::NETWORK_CONNECTIONS)),
         ),

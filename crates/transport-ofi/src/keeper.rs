@@ -10,8 +10,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks while the provider takes no more, or cannot tell of arrivals.
+/// Between two looks while the provider takes no more, or cannot tell of arrivals; and where it cannot while memory is read.
 const PACE: Duration = Duration::from_millis(1);
+const READING_PACE: Duration = Duration::from_micros(50);
 /// Between two looks whether somebody wants to connect, until everybody is.
 const TICK: Duration = Duration::from_millis(25);
 
@@ -69,16 +70,17 @@ impl Keeper {
     /// How long it may sleep.
     fn limit(&mut self) -> Option<Duration> {
         let fabric = &self.streams.carrier;
-        let (deadline, waiting, whole) = {
+        let (deadline, waiting, whole, reading) = {
             let engine = fabric.engine();
-            (engine.deadline(), engine.is_waiting(), engine.is_whole())
+            (engine.deadline(), engine.is_waiting(), engine.is_whole(), engine.is_reading())
         };
         // Providers over connections do not tell of those who want one.
         let tick = (!whole).then(|| Instant::now() + TICK);
         let blind = !fabric.tells && self.streams.watched.load(Ordering::Relaxed);
         // While the process parts from its peers, nothing is armed any more.
         let closing = self.streams.closing.load(Ordering::Relaxed);
-        let pace = (waiting || blind || closing).then(|| Instant::now() + PACE);
+        let pace = if blind && reading { READING_PACE } else { PACE };
+        let pace = (waiting || blind || closing).then(|| Instant::now() + pace);
         self.watch.limit(&self.streams, deadline.into_iter().chain(pace).chain(tick))
     }
 

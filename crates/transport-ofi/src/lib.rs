@@ -10,6 +10,8 @@ mod address;
 mod endpoint;
 mod engine;
 mod fabric;
+#[doc(hidden)]
+pub mod fuzzing;
 mod keeper;
 mod library;
 mod provider;

@@ -8,14 +8,23 @@ use std::time::{Duration, Instant};
 
 /// A maker of jobs over a provider; `None`, and the reason said, where it is not here.
 fn maker(provider: &'static str, reads: Reads, encrypt: bool) -> Option<impl Fn(u32) -> NetworkJob> {
+    maker_of(provider, move |_| reads, encrypt)
+}
+
+/// As [`maker`]; `reads` is asked for each rank.
+fn maker_of(
+    provider: &'static str,
+    reads: impl Fn(u32) -> Reads,
+    encrypt: bool,
+) -> Option<impl Fn(u32) -> NetworkJob> {
     let selection = Selection::parse("lo").unwrap();
-    let open = move || Listener::new("here", Some(provider), &selection, reads);
-    if let Err(reason) = open() {
+    let open = move |rank| Listener::new("here", Some(provider), &selection, reads(rank));
+    if let Err(reason) = open(0) {
         eprintln!("skip: {reason}");
         return None;
     }
     Some(move |size: u32| {
-        let listeners: Vec<Listener> = (0..size).map(|_| open().unwrap()).collect();
+        let listeners: Vec<Listener> = (0..size).map(|rank| open(rank).unwrap()).collect();
         let contacts: Vec<Vec<u8>> = listeners.iter().map(Listener::contact).collect();
         (0..)
             .zip(listeners)
@@ -40,6 +49,14 @@ fn conforms_over_tcp() {
 #[test]
 fn conforms_over_tcp_where_memory_is_read() {
     if let Some(make) = maker("tcp", Reads::Always, false) {
+        check_network(&make);
+    }
+}
+
+#[test]
+fn conforms_where_only_some_read_memory() {
+    let readers = |rank: u32| if rank % 2 == 0 { Reads::Always } else { Reads::Never };
+    if let Some(make) = maker_of("tcp", readers, false) {
         check_network(&make);
     }
 }
