@@ -7,6 +7,7 @@
 use crate::abi;
 use crate::library::{Library, Signals, Way, Ways};
 use parnass_base::{Scratch, UserAddress};
+use parnass_transport_stream::proof::fresh;
 use parnass_transport_stream::{Region, Remote};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -248,14 +249,16 @@ impl Endpoint {
         Ok(memory)
     }
 
-    /// As [`Endpoint::register`], under the next name and key.
+    /// As [`Endpoint::register`], under the next name.
     fn register_next(&mut self, address: UserAddress, length: usize, access: u64) -> io::Result<u64> {
         let name = self.next_region;
-        let last = if self.key_size < 8 { (1 << (8 * self.key_size)) - 1 } else { u64::MAX };
-        if name > last {
-            return Err(io::Error::other("all keys of memory were used"));
-        }
-        let memory = self.register(address, length, access, name)?;
+        let key = match self.key_size {
+            // Nobody is to guess it.
+            8.. => u64::from_le_bytes(*fresh()?.first_chunk().expect("a secret is longer")).max(FIRST_KEY),
+            short if name >> (8 * short) == 0 => name,
+            _ => return Err(io::Error::other("all keys of memory were used")),
+        };
+        let memory = self.register(address, length, access, key)?;
         self.next_region += 1;
         self.regions.insert(name, memory);
         Ok(name)

@@ -2,8 +2,9 @@
 //! them ([`Carrier`]); everything that is said over them, who may speak, and what the layers above see is here.
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
-//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `offers`, what the peer reads where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the
-//! streams of a process; `watch`, part of the thread that keeps them; `books`, what is counted; `network`, what the layers above see.
+//! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `offers`, what the peer reads
+//! where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the streams of a process; `watch`, part of the
+//! thread that keeps them; `books`, what is counted; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
 mod books;

@@ -1,4 +1,5 @@
-//! The wire format, version 1: bytes to values and back, nothing else. The document is docs/wire/tcp.md.
+//! The wire format, version 1: bytes to values and back, nothing else. The document is docs/wire/tcp.md; that of offers,
+//! docs/wire/ofi.md.
 
 /// The first bytes of every connection.
 pub const MAGIC: [u8; 8] = *b"ParnassT";
