@@ -2,7 +2,6 @@
 # Libfabric: long messages are read out of their sender's memory where the tunable says so, and are what they were; a rank that is
 # killed in the middle of them ends the job, or is survived, and nothing hangs.
 set -eu
-/sbin/ldconfig -p | grep -q 'libfabric\.so\.1' || { echo "skip: libfabric1 is not installed"; exit 77; }
 cd "$TMPDIR"
 mpiexec="$PREFIX/bin/mpiexec"
 ofi() {
@@ -20,12 +19,12 @@ for provider in tcp shm; do
         grep -q 'long_messages: ok' out
         read_bytes=$(counter network_read_bytes)
         expected=180000020
-        [ $rma = off ] && expected=0
+        case $provider-$rma in *-off | shm-auto) expected=0 ;; esac
         echo "$provider rma=$rma: $read_bytes bytes read, $(counter network_sent_bytes) sent"
         [ "$read_bytes" -eq $expected ]
         [ "$(counter network_failed_reads)" -eq 0 ]
         [ "$(counter network_connections)" -eq 2 ]
-        if [ $rma = off ]; then [ "$(counter network_sent_bytes)" -gt 180000020 ]; else [ "$(counter network_sent_bytes)" -lt 1000000 ]; fi
+        if [ $expected -eq 0 ]; then [ "$(counter network_sent_bytes)" -gt 180000020 ]; else [ "$(counter network_sent_bytes)" -lt 1000000 ]; fi
     done
     # What is encrypted never travels in clear.
     ofi --encrypt --stats=stats.json --tunable provider=$provider --tunable rma=on "$PROGRAMS/long_messages" 3 9000001 > out

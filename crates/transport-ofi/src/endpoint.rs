@@ -279,11 +279,6 @@ impl Endpoint {
         Ok(Region { name, remote: Remote { key, address: start } })
     }
 
-    /// Whether it knows memory besides that of the slots.
-    pub fn has_regions(&self) -> bool {
-        !self.regions.is_empty()
-    }
-
     /// Forgets memory that it knows.
     pub fn close_region(&mut self, name: u64) {
         if let Some(memory) = self.regions.remove(&name) {

@@ -233,8 +233,8 @@ impl Carrier for Fabric {
             let once = EventFlags::IN | EventFlags::ONESHOT;
             // It fails only when the descriptors are gone, and with them this process's streams.
             let _ = epoll::modify(&self.gate, arrivals, EventData::new_u64(ARRIVALS), once);
-        } else if engine.is_reading() {
-            // The keeper looks more often now.
+        } else {
+            // The keeper looks by itself, and sooner now.
             self.ring();
         }
     }

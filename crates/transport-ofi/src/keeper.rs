@@ -10,9 +10,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks while the provider takes no more, or cannot tell of arrivals; and where it cannot while memory is read.
+/// Between two looks while the provider takes no more, or cannot tell of arrivals.
 const PACE: Duration = Duration::from_millis(1);
-const READING_PACE: Duration = Duration::from_micros(50);
+/// Where it cannot tell of them, the first looks for somebody who has just fallen asleep come sooner, and are so many: what he waits for
+/// is often about to come.
+const FIRST_PACE: Duration = Duration::from_micros(50);
+const FIRST_LOOKS: u32 = 40;
 /// Between two looks whether somebody wants to connect, until everybody is.
 const TICK: Duration = Duration::from_millis(25);
 
@@ -20,11 +23,13 @@ const TICK: Duration = Duration::from_millis(25);
 pub struct Keeper {
     streams: Arc<Streams<Fabric>>,
     watch: Watch,
+    /// Looks that have found nothing since somebody has rung.
+    idle_looks: u32,
 }
 
 impl Keeper {
     pub fn new(streams: Arc<Streams<Fabric>>, waker: Waker, on_loss: Box<dyn Fn(Loss) + Send>) -> Keeper {
-        Keeper { streams, watch: Watch::new(waker, on_loss) }
+        Keeper { streams, watch: Watch::new(waker, on_loss), idle_looks: 0 }
     }
 
     /// Its life.
@@ -34,7 +39,14 @@ impl Keeper {
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 4] =
             [const { std::mem::MaybeUninit::uninit() }; 4];
         while !self.streams.stopping.load(Ordering::Acquire) {
-            let limit = self.limit();
+            // A poll set counts in milliseconds, and rounds up: of what is shorter it is asked after a sleep.
+            let limit = self.limit().map(|limit| {
+                if limit >= PACE {
+                    return limit;
+                }
+                std::thread::sleep(limit);
+                Duration::ZERO
+            });
             let time = limit.map(|limit| rustix::time::Timespec {
                 tv_sec: limit.as_secs() as i64,
                 tv_nsec: i64::from(limit.subsec_nanos()),
@@ -49,6 +61,7 @@ impl Keeper {
                         let mut count = [0; 8];
                         let _ = rustix::io::read(&fabric.bell, &mut count);
                         rung = true;
+                        self.idle_looks = 0;
                     }
                     TIMER => {
                         fabric.timer.take();
@@ -70,16 +83,16 @@ impl Keeper {
     /// How long it may sleep.
     fn limit(&mut self) -> Option<Duration> {
         let fabric = &self.streams.carrier;
-        let (deadline, waiting, whole, reading) = {
+        let (deadline, waiting, whole) = {
             let engine = fabric.engine();
-            (engine.deadline(), engine.is_waiting(), engine.is_whole(), engine.is_reading())
+            (engine.deadline(), engine.is_waiting(), engine.is_whole())
         };
         // Providers over connections do not tell of those who want one.
         let tick = (!whole).then(|| Instant::now() + TICK);
         let blind = !fabric.tells && self.streams.watched.load(Ordering::Relaxed);
         // While the process parts from its peers, nothing is armed any more.
         let closing = self.streams.closing.load(Ordering::Relaxed);
-        let pace = if blind && reading { READING_PACE } else { PACE };
+        let pace = if blind && self.idle_looks < FIRST_LOOKS { FIRST_PACE } else { PACE };
         let pace = (waiting || blind || closing).then(|| Instant::now() + pace);
         self.watch.limit(&self.streams, deadline.into_iter().chain(pace).chain(tick))
     }
@@ -91,6 +104,7 @@ impl Keeper {
             self.streams.look(&mut incoming);
             incoming.has_ready()
         };
+        self.idle_looks = if found { 0 } else { self.idle_looks.saturating_add(1) };
         if found {
             if self.watch.arrivals(&self.streams) {
                 self.settle();

@@ -159,11 +159,6 @@ impl Engine {
         self.endpoint.open_region(address, length)
     }
 
-    /// Whether this side reads, or lets others read.
-    pub fn is_reading(&self) -> bool {
-        self.reads.count.load(Ordering::Relaxed) != 0 || self.endpoint.has_regions()
-    }
-
     /// The longest run that can be read out of the memory of a peer, and of this side's by it; 0: none can.
     pub fn reads_from(&self, peer: u32) -> usize {
         if self.contacts[peer as usize].reads { self.endpoint.reads() } else { 0 }
