@@ -117,7 +117,7 @@ impl Pipe for Ended {
 
     fn read(&self, name: usize, from: Remote, _: UserAddress, length: usize) -> io::Result<()> {
         assert!(length <= ROOM, "more is read than there is room for");
-        if from.key % 3 == 0 {
+        if from.key.is_multiple_of(3) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         lock(&self.reads).push(name);
@@ -178,7 +178,7 @@ fn listen(bytes: &[u8]) {
             true
         });
         for name in std::mem::take(&mut *lock(&pipe.reads)) {
-            let result = if name % 2 == 0 { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) };
+            let result = if name.is_multiple_of(2) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) };
             lock(&incoming).read(name, &result, &ears);
         }
     }

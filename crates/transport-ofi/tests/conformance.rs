@@ -55,7 +55,7 @@ fn conforms_over_tcp_where_memory_is_read() {
 
 #[test]
 fn conforms_where_only_some_read_memory() {
-    let readers = |rank: u32| if rank % 2 == 0 { Reads::Always } else { Reads::Never };
+    let readers = |rank: u32| if rank.is_multiple_of(2) { Reads::Always } else { Reads::Never };
     if let Some(make) = maker_of("tcp", readers, false) {
         check_network(&make);
     }

@@ -173,7 +173,7 @@ impl Carrier for End {
             for read in reads {
                 let (address, length) = between.open[1 - self.me][&(read.from.key - FIRST_KEY)];
                 assert!(read.length <= length && read.from.address == ADDRESS, "{read:?} of {length} bytes");
-                let fails = between.luck == Luck::Fails && read.from.key % 2 == 0;
+                let fails = between.luck == Luck::Fails && read.from.key.is_multiple_of(2);
                 let count = if fails { read.length / 2 } else { read.length };
                 read.target.copy_apart(UserAddress::restore(address), count);
                 over.push((read.name, if fails { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }));
@@ -278,7 +278,7 @@ fn lend_all(luck: Luck, lengths: &[usize], wishes: &[Wish]) -> usize {
     let (mut parts, mut later) = (0, Vec::new());
     let total: usize = lengths.iter().sum();
     let mut tries = 0;
-    while settled != total || sent.iter().any(|count| *count == 0) {
+    while settled != total || sent.contains(&0) {
         tries += 1;
         assert!(tries < 100_000, "{settled} of {total} bytes, and {sent:?}");
         first.look();
