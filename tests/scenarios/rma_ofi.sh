@@ -19,7 +19,8 @@ for provider in tcp shm; do
         grep -q 'long_messages: ok' out
         read_bytes=$(counter network_read_bytes)
         expected=180000020
-        case $provider-$rma in *-off | shm-auto) expected=0 ;; esac
+        # Over shared memory nothing is read: libfabric would hold a lock that outlives a rank that is killed.
+        case $provider-$rma in *-off | shm-*) expected=0 ;; esac
         echo "$provider rma=$rma: $read_bytes bytes read, $(counter network_sent_bytes) sent"
         [ "$read_bytes" -eq $expected ]
         [ "$(counter network_failed_reads)" -eq 0 ]
@@ -52,15 +53,13 @@ killed() {
     status=0
     wait "$job" || status=$?
 }
-for provider in tcp shm; do
-    for _ in 1 2 3; do
-        killed --tunable provider=$provider --tunable rma=on "$PROGRAMS/long_messages" 0 60000001 until_killed
-        [ "$status" -eq 137 ] || { cat out err; exit 1; }
-        grep -q 'rank 1 .*SIGKILL' err
-        killed --survive --tunable provider=$provider --tunable rma=on "$PROGRAMS/long_messages" 0 60000001 survive
-        [ "$status" -eq 0 ] || { cat out err; echo "status $status"; exit 1; }
-        grep -q 'long_messages: rank 1 is gone' out
-    done
+for _ in 1 2 3; do
+    killed --tunable provider=tcp --tunable rma=on "$PROGRAMS/long_messages" 0 60000001 until_killed
+    [ "$status" -eq 137 ] || { cat out err; exit 1; }
+    grep -q 'rank 1 .*SIGKILL' err
+    killed --survive --tunable provider=tcp --tunable rma=on "$PROGRAMS/long_messages" 0 60000001 survive
+    [ "$status" -eq 0 ] || { cat out err; echo "status $status"; exit 1; }
+    grep -q 'long_messages: rank 1 is gone' out
 done
 rm -f out err stats.json
 echo "rma_ofi: ok"

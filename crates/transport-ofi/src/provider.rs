@@ -42,14 +42,15 @@ impl Reads {
         }
     }
 
-    /// Whether the endpoints of a way are to read.
+    /// Whether the endpoints of a way are to read. Those of shared memory never do: as long as a read goes on libfabric holds a lock in the
+    /// memory of the peer, who spins for ever where the reader is killed.
     pub fn wants(self, way: &Way) -> bool {
         let wanted = match self {
             Reads::Always => true,
             Reads::Never => false,
             Reads::Auto => is_hardware(way) || way.is_of(FASTER),
         };
-        wanted && way.reads() != 0
+        wanted && way.reads() != 0 && !way.is_of("shm")
     }
 }
 

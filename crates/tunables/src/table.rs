@@ -147,7 +147,7 @@ pub static TABLE: &[Tunable] = &[
         measured: false,
         scope: Scope::All,
         changes: Changes::Start,
-        what: "Whether long messages over libfabric are read straight out of the sender's memory (on), sent in packets (off), or the first where the provider is of hardware, or tcp (auto). What is encrypted, or shorter than 64 KiB, is sent in packets.",
+        what: "Whether long messages over libfabric are read straight out of the sender's memory (on), sent in packets (off), or the first where the provider is of hardware, or tcp (auto). What goes over the provider shm, is encrypted, or shorter than 64 KiB, is sent in packets.",
     },
     Tunable {
         name: "encrypt",
