@@ -95,13 +95,16 @@ pub fn kill_all() {
     kill_all_and(|_| ());
 }
 
-/// As [`kill_all`]; `gone` is told of each that becomes, or is, a child of this process.
-pub fn kill_all_and(mut gone: impl FnMut(Pid)) {
+/// As [`kill_all`]; `doomed` is told of each before it is killed, since a shell between may take its end, and of each whose end comes here.
+pub fn kill_all_and(mut doomed: impl FnMut(Pid)) {
     loop {
-        signal(Signal::KILL, &[]);
+        for process in list(&[]) {
+            doomed(process);
+            let _ = kill_process(process, Signal::KILL);
+        }
         loop {
             match reap() {
-                Reaped::Ended(process, ..) => gone(process),
+                Reaped::Ended(process, ..) => doomed(process),
                 Reaped::Stopped(..) => {}
                 Reaped::Running => break,
                 Reaped::None => return,
