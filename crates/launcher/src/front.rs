@@ -51,6 +51,7 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
     watched.push(Signal::CHILD.as_raw());
     let signals = SignalQueue::new(&watched)?;
     let (control, commands) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (known, members) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     // Ranks are in process groups of their own, where they may not read the terminal.
     let terminal = if work.is_some() && rustix::termios::isatty(rustix::stdio::stdin()) {
         Some(pipe_with(PipeFlags::CLOEXEC)?)
@@ -64,14 +65,14 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
     descendants::adopt_orphans();
     match fork_alone()? {
         Fork::Child => {
-            drop((commands, terminal, signals));
+            drop((commands, terminal, signals, known));
             match work {
-                Some(work) => guardian::run(work, control, rank_input),
-                None => guardian::run_agent(control),
+                Some(work) => guardian::run(work, control, rank_input, members),
+                None => guardian::run_agent(control, members),
             }
         }
         Fork::Parent(guardian) => {
-            drop((control, rank_input, work)); // Who has started this world watches the guardian alone.
+            drop((control, rank_input, work, members)); // Who has started this world watches the guardian alone.
             let guardian = Pid::from_raw(guardian).expect("fork gives a process id above 0");
             if let Some(pipe) = &terminal {
                 rustix::io::ioctl_fionbio(pipe, true)?;
@@ -79,6 +80,7 @@ fn start(work: Option<Work>) -> std::io::Result<ExitCode> {
             let front = Front {
                 guardian,
                 leaves_files,
+                known,
                 signals,
                 commands,
                 terminal,
@@ -94,6 +96,8 @@ struct Front {
     guardian: Pid,
     /// Whether ranks that are killed may leave files.
     leaves_files: bool,
+    /// The process numbers of those that have spoken to the guardian, where they may.
+    known: OwnedFd,
     signals: SignalQueue,
     commands: OwnedFd,
     /// The way to rank 0, where standard input is a terminal.
@@ -187,10 +191,24 @@ impl Front {
         }
     }
 
+    /// Removes the files of those that have spoken to the guardian and are gone: a shell may have taken their end.
+    fn remove_leftovers_of_known(&self) {
+        let mut number = [0; 4];
+        while rustix::io::read(&self.known, &mut number) == Ok(number.len()) {
+            let process = Pid::from_raw(i32::from_ne_bytes(number));
+            if let Some(process) =
+                process.filter(|process| rustix::process::test_kill_process(*process).is_err())
+            {
+                self.remove_leftovers(process);
+            }
+        }
+    }
+
     fn end(self, status: std::process::ExitStatus) -> ExitCode {
         let Some(code) = status.code() else {
             // What the guardian knew of the ranks is gone with it, but they are this process's children now.
             descendants::kill_all_and(|process| self.remove_leftovers(process));
+            self.remove_leftovers_of_known();
             let ending = report::ending(status);
             return crate::fail(
                 &format!("the guardian of the ranks {ending}; they were ended"),

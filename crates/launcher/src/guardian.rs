@@ -147,10 +147,10 @@ pub struct Work {
 /// Runs the job in a process that was forked for it, and ends that process.
 ///
 /// `control` gives the signals that mpiexec has received, a byte each; its end means that mpiexec is gone.
-/// `input` is what rank 0 reads, where it is not mpiexec's own standard input.
-pub fn run(work: Work, control: OwnedFd, input: Option<OwnedFd>) -> ! {
+/// `input` is what rank 0 reads, where it is not mpiexec's own standard input. `members` takes the numbers of processes that may leave files.
+pub fn run(work: Work, control: OwnedFd, input: Option<OwnedFd>, members: OwnedFd) -> ! {
     set_name(c"parnass-guard"); // Who kills all processes named mpiexec shall not hit both.
-    let code = match Guardian::new(work, control, input, None) {
+    let code = match Guardian::new(work, control, input, None, members) {
         Ok(mut guardian) => guardian.run(),
         Err(error) => {
             eprintln!("mpiexec: the job cannot be started: {error}");
@@ -161,11 +161,11 @@ pub fn run(work: Work, control: OwnedFd, input: Option<OwnedFd>) -> ! {
 }
 
 /// As [`run`], for an agent: what there is to do comes from the guardian above.
-pub fn run_agent(control: OwnedFd) -> ! {
+pub fn run_agent(control: OwnedFd, members: OwnedFd) -> ! {
     set_name(c"parnass-agent");
     let code = match above::receive(&control) {
         Ok(None) => 0,
-        Ok(Some((work, problem, above))) => match Guardian::new(work, control, None, Some(above)) {
+        Ok(Some((work, problem, above))) => match Guardian::new(work, control, None, Some(above), members) {
             Ok(mut guardian) => {
                 guardian.problem = problem;
                 guardian.run()
@@ -231,6 +231,8 @@ struct Guardian {
     by_process: BTreeMap<i32, usize>,
     /// Whether ranks that are killed leave files.
     leaves_files: bool,
+    /// Tells the process that started this one of them.
+    members: OwnedFd,
     started: usize,
     connections: Vec<Option<Connection>>,
     streams: Vec<Option<Stream>>,
@@ -266,6 +268,7 @@ impl Guardian {
         control: OwnedFd,
         input: Option<OwnedFd>,
         mut above: Option<Above>,
+        members: OwnedFd,
     ) -> io::Result<Guardian> {
         let Work { job, roster, programs, variables, terminals, caller } = work;
         // A group of its own: who kills mpiexec with its whole group shall not hit both. Writing to a terminal
@@ -363,6 +366,7 @@ impl Guardian {
             own,
             by_process: BTreeMap::new(),
             leaves_files,
+            members,
             started: 0,
             connections: Vec::new(),
             streams: Vec::new(),

@@ -29,6 +29,10 @@ impl Guardian {
             let data = Source::Connection(index).encode();
             if epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN).is_ok() {
                 let process = Some(peer.pid);
+                if self.leaves_files {
+                    // When the pipe is full it knows enough of them.
+                    let _ = rustix::io::write(&self.members, &peer.pid.as_raw_nonzero().get().to_ne_bytes());
+                }
                 self.connections[index] = Some(Connection {
                     socket,
                     watched: None,
