@@ -4,7 +4,7 @@
 //! messages are being gathered it looks after them, so that none waits long for others.
 
 use crate::address::candidates;
-use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets, TIMER};
+use crate::sockets::{BELL, Command, SOCKETS, Socket, Sockets, TIMER, hurry};
 use parnass_base::atomics::Ordering;
 use parnass_transport::Waker;
 use parnass_transport_stream::handshake::{Callee, Caller, Move};
@@ -530,6 +530,9 @@ impl Keeper {
             Side::Callee(callee) => callee.keys(),
         };
         let ready = tune(&pending.socket).and_then(|()| {
+            if self.streams.carrier.is_near(peer) {
+                hurry(&pending.socket);
+            }
             let socket = Socket::new(pending.socket, &self.streams.carrier.interfaces);
             self.streams.establish(peer, socket, keys)
         });
