@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 /// A payload up to this long is copied when it meets others on their way.
 const GATHERED: usize = 4 << 10;
 /// Bytes gathered before they are sent though nobody waits for them: at first, so that the peer soon has something to
-/// do, and at most.
-const BATCH: (usize, usize) = (512, 16 << 10);
+/// do, and at most. To send costs as much as to gather 30 small messages: with 512 bytes at first, windows of 64 took a quarter
+/// longer, those of both sides at once twice as long.
+const BATCH: (usize, usize) = (4 << 10, 16 << 10);
 /// Bytes that a link keeps in copy before it says that there is no room.
 const ROOM: usize = 1 << 20;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
