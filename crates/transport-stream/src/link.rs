@@ -31,6 +31,9 @@ const ROOM: usize = 1 << 20;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
 
+/// Arrivals that the process has taken itself before the keeper is not told of them any more.
+pub(crate) const STALE: u32 = 8;
+
 /// A process that has left the library for so long computes: requests of others are taken by the keeper.
 const QUIET: Duration = Duration::from_micros(400);
 
@@ -179,6 +182,8 @@ pub struct Streams<C: Carrier> {
     pub prospect: AtomicU32,
     /// The prospects for which what the keeper was told of last had been taken by others before it, a bit each.
     pub needless: AtomicU32,
+    /// How often the process has taken something itself since the carrier was armed: each time the keeper was woken, and found nothing.
+    pub(crate) stale: AtomicU32,
     /// When the keeper was last asked to come after [`QUIET`], in nanoseconds since `began`; 0: it has come.
     reminded: AtomicU64,
     began: Instant,
@@ -224,6 +229,7 @@ impl<C: Carrier> Streams<C> {
             watched: AtomicBool::new(true),
             prospect: AtomicU32::new(0),
             needless: AtomicU32::new(0),
+            stale: AtomicU32::new(0),
             reminded: AtomicU64::new(0),
             began: Instant::now(),
             wanted: AtomicBool::new(false),
@@ -305,15 +311,28 @@ impl<C: Carrier> Streams<C> {
         if self.closing.load(Ordering::Relaxed) {
             return;
         }
-        self.armed.store(true, Ordering::Relaxed);
+        // Before the carrier is armed: the keeper may be about to disarm it.
+        self.armed.store(true, Ordering::SeqCst);
         self.watch(0);
     }
 
     /// Has the keeper told of the next arrival, though nobody sleeps for it; `prospect` is a [`Prospect`] as a number, or 0.
     pub fn watch(&self, prospect: u32) {
         self.prospect.store(prospect, Ordering::Relaxed);
+        self.stale.store(0, Ordering::Relaxed);
         self.watched.store(true, Ordering::Relaxed);
         self.carrier.arm();
+    }
+
+    /// The process has taken something. If the keeper is told of arrivals meanwhile, it is soon asked to stop that.
+    #[inline]
+    pub(crate) fn took(&self) {
+        if C::DISARMS
+            && self.watched.load(Ordering::Relaxed)
+            && self.stale.fetch_add(1, Ordering::Relaxed) + 1 == STALE
+        {
+            self.carrier.ring();
+        }
     }
 
     /// See [`parnass_transport::Network::arm_lightly`].

@@ -157,6 +157,9 @@ impl<C: Carrier> Network for StreamNetwork<C> {
             Incoming::take(|| lock(&self.streams.incoming), limit, &*self.streams, &mut |message| {
                 accept(message)
             });
+        if taken != 0 {
+            self.streams.took();
+        }
         while let Some(message) = self.streams.next_told() {
             if !accept(&message) {
                 self.streams.untell(message);

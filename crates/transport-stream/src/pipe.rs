@@ -82,6 +82,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// Whether who arms must look until [`Carrier::is_settled`]: then the keeper does it for those who do not look.
     const SETTLES: bool = false;
 
+    /// Whether [`Carrier::disarm`] takes back what [`Carrier::arm`] has said.
+    const DISARMS: bool = false;
+
     /// Asks for a connection to `peer`. When there is one, [`crate::Streams::establish`] or [`Sight::Up`] says so.
     fn connect(&self, peer: u32);
 
@@ -124,6 +127,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
 
     /// From now on the next arrival, or one that is there, wakes the keeper.
     fn arm(&self);
+
+    /// From now on arrivals do not wake the keeper.
+    fn disarm(&self) {}
 
     /// Whether something waits for a look besides what arrives.
     fn wants_look(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
 //! gathered and left, and tell of losses.
 
-use crate::link::{Loss, Streams, lock};
+use crate::link::{Loss, STALE, Streams, lock};
 use crate::pipe::Carrier;
 use parnass_base::atomics::Ordering;
 use parnass_transport::Waker;
@@ -60,6 +60,12 @@ impl Watch {
             streams.watch(0);
             return true;
         }
+        self.rearm_later(streams, asked);
+        false
+    }
+
+    /// The threads of the process take what comes: this one is to be told of it after a while; sooner where somebody has `asked` for that.
+    fn rearm_later<C: Carrier>(&mut self, streams: &Streams<C>, asked: bool) {
         if asked {
             self.rearm_after = REARM.0;
         } else {
@@ -67,7 +73,24 @@ impl Watch {
             streams.needless.fetch_or(streams.prospect.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.rearm = Some(Instant::now() + self.rearm_after);
-        false
+    }
+
+    /// Where the process has taken what came before this thread could: the kernel woke it and let it sleep on, each time, and would go
+    /// on with that.
+    pub fn look_after_stale<C: Carrier>(&mut self, streams: &Streams<C>) {
+        if streams.stale.load(Ordering::Relaxed) < STALE || streams.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        streams.stale.store(0, Ordering::Relaxed);
+        let asked = streams.armed.swap(false, Ordering::SeqCst);
+        streams.carrier.disarm();
+        streams.watched.store(false, Ordering::Relaxed);
+        if streams.armed.load(Ordering::SeqCst) {
+            // Somebody is about to sleep, and has armed the carrier before it was disarmed, perhaps.
+            streams.watch(0);
+        } else {
+            self.rearm_later(streams, asked);
+        }
     }
 
     /// Notes a loss, to be told soon.
@@ -156,13 +179,17 @@ mod tests {
     use crate::handshake::Identity;
     use crate::pipe::{Pipe, Sight};
     use parnass_base::UserAddress;
+    use parnass_base::atomics::{AtomicBool, AtomicU32};
     use parnass_base::socket::Part;
     use std::io;
     use std::sync::Arc;
 
-    /// A carrier that carries nothing.
-    #[derive(Debug)]
-    struct Nothing;
+    /// A carrier that carries nothing, and notes whether it is armed, and how often it was rung.
+    #[derive(Debug, Default)]
+    struct Nothing {
+        armed: AtomicBool,
+        rings: AtomicU32,
+    }
 
     impl Pipe for Nothing {
         fn send(&self, _: &[Part<'_>]) -> io::Result<usize> {
@@ -180,6 +207,7 @@ mod tests {
 
     impl Carrier for Nothing {
         type Pipe = Nothing;
+        const DISARMS: bool = true;
         fn connect(&self, _: u32) {}
         fn lost(&self, _: u32, _: io::Error) {}
         fn watch(&self, _: &Nothing, _: usize) -> io::Result<()> {
@@ -188,15 +216,59 @@ mod tests {
         fn block(&self, _: &Nothing, _: usize, _: bool) {}
         fn forget(&self, _: &Nothing) {}
         fn look(&self, _: &mut dyn FnMut(Sight<Nothing>)) {}
-        fn arm(&self) {}
-        fn ring(&self) {}
+        fn arm(&self) {
+            self.armed.store(true, Ordering::Relaxed);
+        }
+        fn disarm(&self) {
+            self.armed.store(false, Ordering::Relaxed);
+        }
+        fn ring(&self) {
+            self.rings.fetch_add(1, Ordering::Relaxed);
+        }
         fn ring_after(&self, _: Duration) {}
+    }
+
+    fn nothing() -> (Streams<Nothing>, Watch) {
+        let streams = Streams::new(Identity::new(&[1; 32], 0, 2, false), Nothing::default(), Arc::default());
+        (streams, Watch::new(Box::new(|| false), Box::new(|_| ())))
+    }
+
+    #[test]
+    fn the_keeper_is_not_woken_for_what_the_process_takes_itself() {
+        let (streams, mut watch) = nothing();
+        for round in 0..3 {
+            streams.watch(0);
+            (0..STALE - 1).for_each(|_| streams.took());
+            watch.look_after_stale(&streams);
+            assert!(streams.carrier.armed.load(Ordering::Relaxed), "it may be needed");
+            (0..STALE).for_each(|_| streams.took());
+            assert_eq!(streams.carrier.rings.load(Ordering::Relaxed), round + 1);
+            watch.look_after_stale(&streams);
+            assert!(!streams.carrier.armed.load(Ordering::Relaxed));
+            let limit = watch.limit(&streams, std::iter::empty()).unwrap();
+            assert!(limit <= REARM.1, "and is told again later: {limit:?}");
+            assert!(!watch.look_after_time(&streams, Instant::now()));
+            assert!(watch.look_after_time(&streams, Instant::now() + REARM.1));
+            assert!(streams.carrier.armed.load(Ordering::Relaxed));
+        }
+    }
+
+    #[test]
+    fn who_is_about_to_sleep_is_woken_though_the_keeper_disarms() {
+        let (streams, mut watch) = nothing();
+        streams.watch(0);
+        (0..STALE).for_each(|_| streams.took());
+        streams.arm();
+        (0..STALE).for_each(|_| streams.took());
+        watch.look_after_stale(&streams);
+        let armed = streams.carrier.armed.load(Ordering::Relaxed);
+        // Either it is armed still, or it is so soon: the sleeper may have woken meanwhile.
+        assert!(armed || watch.look_after_time(&streams, Instant::now() + REARM.0));
     }
 
     #[test]
     fn the_keeper_of_a_process_that_ends_sleeps() {
-        let streams = Streams::new(Identity::new(&[1; 32], 0, 2, false), Nothing, Arc::default());
-        let mut watch = Watch::new(Box::new(|| false), Box::new(|_| ()));
+        let (streams, mut watch) = nothing();
         assert!(!watch.arrivals(&streams), "the threads of the process take what comes");
         assert!(watch.limit(&streams, std::iter::empty()).is_some(), "and so it is armed later");
         streams.close();

@@ -159,6 +159,7 @@ impl Keeper {
             for command in commands {
                 self.obey(command);
             }
+            self.watch.look_after_stale(&self.streams);
             self.look_after_time();
             self.watch.look_after_gathered(&self.streams);
         }

@@ -167,6 +167,8 @@ impl Sockets {
 impl Carrier for Sockets {
     type Pipe = Socket;
 
+    const DISARMS: bool = true;
+
     fn connect(&self, peer: u32) {
         self.command(Command::Connect(peer));
     }
@@ -209,6 +211,10 @@ impl Carrier for Sockets {
         let once = EventFlags::IN | EventFlags::ONESHOT;
         // It fails only when the descriptors are gone, and with them this process's links.
         let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), once);
+    }
+
+    fn disarm(&self) {
+        let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), EventFlags::ONESHOT);
     }
 
     fn acquainted(&self) {
