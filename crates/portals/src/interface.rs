@@ -295,6 +295,11 @@ impl Interface {
         self.core.transport.ring_helper(process.0);
     }
 
+    /// Something is about to follow the next message to a process: they may travel together.
+    pub fn more_follows(&self, process: ProcessId) {
+        self.core.transport.more_follows(process.0);
+    }
+
     /// Replaces the values of the tuning, from now on.
     pub fn retune(&self, tuning: Tuning) {
         self.core.tuning.set(tuning);

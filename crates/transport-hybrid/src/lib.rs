@@ -451,6 +451,12 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn more_follows(&self, target: u32) {
+        if self.is_far(target) {
+            self.network.more_follows(target);
+        }
+    }
+
     fn ring_helper(&self, target: u32) {
         if !self.is_far(target) {
             self.near.ring_helper(self.place(target));

@@ -71,6 +71,8 @@ pub struct Out<P> {
     /// Stands in the list of links with something gathered.
     gathered: bool,
     last: Option<Instant>,
+    /// See [`parnass_transport::Network::more_follows`].
+    more_follows: bool,
     /// Bytes that are gathered now.
     batch: usize,
     /// The two ends of the connection, for messages.
@@ -81,6 +83,11 @@ impl<P> Out<P> {
     /// Whether all is sent.
     fn is_sent(&self) -> bool {
         self.row.is_empty() && self.sealer.as_ref().is_none_or(|sealer| sealer.unsent().is_empty())
+    }
+
+    /// Whether the next frame meets no others on its way.
+    fn is_lone(&mut self) -> bool {
+        !std::mem::take(&mut self.more_follows) && self.row.is_empty()
     }
 
     /// Forgets what is not sent.
@@ -294,6 +301,7 @@ impl<C: Carrier> Streams<C> {
                 blocked: false,
                 gathered: false,
                 last: None,
+                more_follows: false,
                 batch: BATCH.0,
                 way: "not connected yet".to_owned(),
             };
@@ -442,7 +450,7 @@ impl<C: Carrier> Streams<C> {
         }
         // Who has said goodbye awaits nothing, and to a lost peer nothing goes.
         let Some(out) = self.ready(link, &mut guard) else { return true };
-        let lone = out.row.is_empty();
+        let lone = out.is_lone();
         out.row.frame(&Self::head(link, tag, words.len(), 0, false), words);
         self.go(link, out, lone);
         true
@@ -458,7 +466,7 @@ impl<C: Carrier> Streams<C> {
         }
         let Some(out) = self.ready(link, &mut guard) else { return true };
         link.used.fetch_add(length as u64, Ordering::Relaxed);
-        let lone = out.row.is_empty();
+        let lone = out.is_lone();
         out.row.frame(&Self::head(link, tag, words.len(), length, true), words);
         if length <= GATHERED && !lone || !matches!(out.stage, Stage::Up(..)) {
             out.row.copy_payload(source, length);
@@ -471,6 +479,11 @@ impl<C: Carrier> Streams<C> {
             out.row.keep();
         }
         true
+    }
+
+    /// See [`parnass_transport::Network::more_follows`].
+    pub fn more_follows(&self, target: u32) {
+        lock(&self.link(target).out).more_follows = true;
     }
 
     /// See [`parnass_transport::Network::lend`].

@@ -191,6 +191,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         self.streams.watch_lightly(prospect);
     }
 
+    fn more_follows(&self, target: u32) {
+        self.streams.more_follows(target);
+    }
+
     fn give_up(&self, peer: u32) {
         self.streams.give_up(peer);
     }

@@ -246,6 +246,9 @@ pub trait Transport: Send + Sync {
     /// Wakes the helper thread of `target` if it sleeps.
     fn ring_helper(&self, target: u32);
 
+    /// Something is about to follow the next message to `target`, and may be sent together with it, where that saves anything.
+    fn more_follows(&self, _target: u32) {}
+
     /// For the helper thread: sleeps until it is rung, or `limit` has passed, unless `changed` says that there is something.
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool);
 

@@ -89,6 +89,10 @@ pub trait Network: Send + Sync {
     /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
     fn arm_lightly(&self, prospect: Prospect);
 
+    /// Something is about to follow the next message to `target`, and may be sent together with it. What does not follow within some
+    /// 100 microseconds is not waited for.
+    fn more_follows(&self, target: u32);
+
     /// A peer is dead: nothing goes there or comes from there any more, and no memory that was lent or named for it is used.
     fn give_up(&self, peer: u32);
 
@@ -153,6 +157,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm_lightly(&self, prospect: Prospect) {
         N::arm_lightly(self, prospect);
+    }
+
+    fn more_follows(&self, target: u32) {
+        N::more_follows(self, target);
     }
 
     fn give_up(&self, peer: u32) {

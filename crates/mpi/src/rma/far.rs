@@ -343,6 +343,8 @@ impl Window {
                 data.address()
             }
         };
+        // The flush without which nobody can know that it is there.
+        process.nic().more_follows(self.communicator.peer(place.rank));
         self.send_data(process, place.rank, request, &runs, UserBytes { address, length })?;
         self.far(place.rank)?.certainty[place.rank as usize].note();
         Ok(())
