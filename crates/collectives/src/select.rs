@@ -44,7 +44,8 @@ const fn between(operation: Operation, up_to_bytes: u64, algorithm: &'static str
 /// For intracommunicators; intercommunicators have one algorithm for each operation.
 ///
 /// Between nodes a message costs many times what it costs within one, so few of them cross; long data goes around rings and along
-/// chains, which stand node by node, so that every byte crosses to a node once.
+/// chains, which stand node by node, so that every byte crosses to a node once. Where every process has a node to itself, what is not
+/// long takes few rounds.
 ///
 /// What a board can do comes next; where there is none, the next line holds.
 ///
@@ -56,7 +57,10 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Barrier, true, 128, ANY, "linear"),
     rule(Operation::Barrier, true, ALL, ANY, "binomial"),
     rule(Operation::Barrier, false, ALL, ANY, "dissemination"),
-    between(Operation::Bcast, 256 * KIB, "nodes"),
+    Rule { up_to_processes: 4, ..between(Operation::Bcast, ANY, "nodes") },
+    Rule { up_to_processes: 4, ..between(Operation::Bcast, ANY, "binomial") },
+    between(Operation::Bcast, 2048 * KIB, "nodes"),
+    between(Operation::Bcast, 2048 * KIB, "binomial"),
     between(Operation::Bcast, ANY, "chain"),
     rule(Operation::Bcast, true, 128, 32 * KIB, "linear"),
     rule(Operation::Bcast, true, ALL, ANY, "binomial"),
@@ -82,6 +86,8 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Scatter, false, ALL, ANY, "linear"),
     rule(Operation::Scatterv, false, ALL, ANY, "linear"),
     between(Operation::Allgather, 32 * KIB, "nodes"),
+    between(Operation::Allgather, 8 * KIB, "recursive_doubling"),
+    between(Operation::Allgather, 4 * KIB, "bruck"),
     between(Operation::Allgather, ANY, "ring"),
     rule(Operation::Allgather, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allgather, true, ALL, 16 * KIB, "gather_bcast"),
@@ -121,6 +127,8 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Reduce, false, ALL, ANY, "reduce_scatter_gather"),
     rule(Operation::Reduce, false, ALL, ANY, "binomial"),
     between(Operation::Allreduce, 1024 * KIB, "nodes"),
+    between(Operation::Allreduce, 256 * KIB, "recursive_doubling"),
+    between(Operation::Allreduce, 1024 * KIB, "rabenseifner"),
     between(Operation::Allreduce, ANY, "ring"),
     between(Operation::Allreduce, ANY, "nodes"),
     rule(Operation::Allreduce, true, ALL, 4 * KIB, "board"),
@@ -334,6 +342,23 @@ mod tests {
         assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 8, false), "nodes");
         assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 1 << 24, true), "ring");
         assert_eq!(name(Operation::Allreduce, &[0, 0, 1, 1], 1 << 24, false), "nodes");
+    }
+
+    #[test]
+    fn few_rounds_where_every_process_has_a_node_to_itself() {
+        let name = |operation, size: u32, bytes: u64| {
+            let nodes = Nodes::new(&(0..size).collect::<Vec<u32>>());
+            let shape = shape(operation, size, bytes / 8, true);
+            select(&Problem { nodes: nodes.as_ref(), ..Problem::even(shape) }, &Overrides::default()).name
+        };
+        for size in [2, 4, 16] {
+            assert_eq!(name(Operation::Allreduce, size, 8), "recursive_doubling");
+            assert_eq!(name(Operation::Allreduce, size, 1 << 24), "ring");
+            assert_eq!(name(Operation::Allgather, size, 8), "recursive_doubling");
+            assert_eq!(name(Operation::Bcast, size, 8), "binomial");
+            assert_eq!(name(Operation::Bcast, size, 1 << 24), if size == 16 { "chain" } else { "binomial" });
+        }
+        assert_eq!(name(Operation::Allgather, 5, 8), "bruck");
     }
 
     #[test]
