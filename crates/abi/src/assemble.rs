@@ -91,7 +91,7 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         let outside = outside(Some((listener, card)));
         return Ok(Way { transport: near.clone(), outside, oversubscribed, nodes: Vec::new() });
     }
-    near.count_apart(crowd.here - membership.local_size);
+    near.count_apart(crowd.here - membership.local_size, cores);
     let (rank, key, tuning) = (membership.rank, membership.key(), tuning::transport_stream(settings));
     // Libfabric where it was asked for, and else where every rank has the same of it.
     let agreed = || {

@@ -19,8 +19,9 @@ pub struct Patience {
     spins: AtomicU32,
     attached: AtomicU32,
     asked: AtomicU32,
-    /// Ranks of the job that run on this machine and do not share this memory.
+    /// Ranks of the job that run on this machine and do not share this memory, and the processors of all that do or do not.
     apart: AtomicU32,
+    machine: AtomicU32,
 }
 
 impl Patience {
@@ -44,13 +45,28 @@ impl Patience {
             attached: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
+            machine: AtomicU32::new(0),
         }
     }
 
-    /// Counts ranks that run on this machine and do not share this memory. Where they may run is not known: it is assumed that
-    /// they come to these processors. To be said before the first question.
-    pub fn count_apart(&self, ranks: u32) {
+    /// Counts ranks that run on this machine, which has so many `processors` for the job, and do not share this memory. Where they may
+    /// run is not known: a rank that is bound to some of the processors assumes that they are bound too, to others as far as there are enough; else that
+    /// they come to its own. To be said before the first question.
+    pub fn count_apart(&self, ranks: u32, processors: u32) {
         self.apart.store(ranks, Ordering::Relaxed);
+        self.machine.store(processors, Ordering::Relaxed);
+    }
+
+    /// Whether there is a processor for each of `size` ranks that share this memory, of which so many are `neighbours` on these processors, and for each
+    /// of those that do not share it.
+    fn suffices(&self, size: u32, neighbours: u32) -> bool {
+        let (apart, machine) = (self.apart.load(Ordering::Relaxed), self.machine.load(Ordering::Relaxed));
+        let bound = self.processors < machine;
+        if bound && size + apart <= machine {
+            neighbours <= self.processors
+        } else {
+            neighbours + apart <= self.processors
+        }
     }
 
     /// Polls before sleeping, in a job of `size` ranks.
@@ -68,7 +84,7 @@ impl Patience {
         if !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
             return self.spins.load(Ordering::Relaxed);
         }
-        let (mut attached, mut neighbours) = (0, self.apart.load(Ordering::Relaxed));
+        let (mut attached, mut neighbours) = (0, 0);
         for rank in 0..size {
             let station = station(rank);
             if station.process.load(Ordering::Acquire) == 0 {
@@ -81,7 +97,7 @@ impl Patience {
                 neighbours += 1;
             }
         }
-        let spins = if neighbours <= self.processors { self.tuning.spins } else { 0 };
+        let spins = if self.suffices(size, neighbours) { self.tuning.spins } else { 0 };
         self.spins.store(spins, Ordering::Relaxed);
         self.attached.store(attached, Ordering::Relaxed);
         spins
@@ -93,5 +109,36 @@ impl Patience {
     /// them, while a sleeper that is woken gets the processor soon.
     pub fn yields(&self) -> u32 {
         if self.spins.load(Ordering::Relaxed) == 0 { self.tuning.yields } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a rank on `processors` of `machine` spins beside `neighbours`, itself among them, and ranks with other memory.
+    fn spins(processors: u32, machine: u32, neighbours: u32, apart: u32) -> bool {
+        let patience = Patience {
+            mine: [0; 8],
+            processors,
+            tuning: Tuning::default(),
+            spins: AtomicU32::new(0),
+            attached: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
+            apart: AtomicU32::new(0),
+            machine: AtomicU32::new(0),
+        };
+        patience.count_apart(apart, machine);
+        patience.suffices(neighbours, neighbours)
+    }
+
+    #[test]
+    fn a_rank_spins_that_has_a_processor_to_itself() {
+        assert!(spins(2, 2, 2, 0) && spins(2, 2, 1, 1), "not bound, as many as there are");
+        assert!(!spins(2, 2, 3, 0) && !spins(2, 2, 2, 1), "not bound, more than there are");
+        assert!(spins(1, 2, 1, 1), "bound, and so is the other one, elsewhere");
+        assert!(!spins(1, 2, 1, 2), "bound, and not all others can be elsewhere");
+        assert!(!spins(1, 4, 2, 0), "two on one processor");
+        assert!(!spins(1, 1, 1, 1), "one processor for two that share no memory");
     }
 }

@@ -168,9 +168,9 @@ impl SharedMemory {
         Ok(transport)
     }
 
-    /// Says that so many ranks of the job run on this machine and have other memory: processors are shared with them too.
-    pub fn count_apart(&self, ranks: u32) {
-        self.patience.count_apart(ranks);
+    /// Says that so many ranks of the job run on this machine and have other memory: its `processors` are shared with them too.
+    pub fn count_apart(&self, ranks: u32, processors: u32) {
+        self.patience.count_apart(ranks, processors);
     }
 
     #[inline(always)]
