@@ -21,8 +21,8 @@ use std::sync::Arc;
 const BUFFER: usize = 16 << 10;
 /// The bits of a tag that are the number of the sender.
 const PROCESS_MASK: u32 = (1 << PROCESS_BITS) - 1;
-/// Bytes that one round of taking reads at most.
-const BUDGET: usize = 4 << 20;
+/// Bytes that one round of taking reads at most: who only passes by, as MPI_Irecv does, is not kept longer than 50 microseconds or so.
+const BUDGET: usize = 256 << 10;
 
 /// A link's receiving side.
 #[derive(Debug)]

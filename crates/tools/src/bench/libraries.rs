@@ -129,7 +129,7 @@ impl Kind {
     /// Over TCP though both ranks are on one machine.
     fn over_tcp(self) -> Settings {
         let (words, environment) = match self {
-            Kind::Parnass => (&["--starter", "local", "--host", "a:1,b:1"][..], &[][..]),
+            Kind::Parnass => (&["--starter", "local", "--host", "a:1,b:1", "--bind", "core"][..], &[][..]),
             // Some builds have UCX below, others libfabric.
             Kind::Mpich => (
                 &["-bind-to", "core"][..],
