@@ -631,3 +631,26 @@ proptest! {
         prop_assert!(lock(&between).open[1].is_empty());
     }
 }
+
+#[test]
+fn what_more_follows_waits_for_it() {
+    let (between, first, second) = pair(Luck::Good);
+    let under_way = || lock(&between).bytes[1].len();
+    let post = |word| assert!(first.post(1, message(0, 1, 0).tag, &[word]));
+    post(1);
+    let one = under_way();
+    assert_ne!(one, 0, "a lone message leaves at once");
+    // Long enough after it that the next is a lone one too.
+    std::thread::sleep(Duration::from_millis(1));
+    first.more_follows(1);
+    post(2);
+    assert_eq!(under_way(), one);
+    post(3);
+    first.poll();
+    assert_eq!(under_way(), 3 * one, "who waits sends what was gathered");
+    let words: Vec<u64> = taken(&second).iter().map(|message| message.words[0]).collect();
+    assert_eq!(words, [1, 2, 3]);
+    std::thread::sleep(Duration::from_millis(1));
+    post(4);
+    assert_eq!(under_way(), one, "what was said was of one message");
+}
