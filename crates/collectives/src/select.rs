@@ -325,13 +325,15 @@ mod tests {
         }
     }
 
+    /// What is taken for processes on the nodes `places`.
+    fn name(operation: Operation, places: &[u32], bytes: u64, commutative: bool) -> &'static str {
+        let shape = shape(operation, places.len() as u32, bytes / 8, commutative);
+        let nodes = Nodes::new(places);
+        select(&Problem { nodes: nodes.as_ref(), ..Problem::even(shape) }, &Overrides::default()).name
+    }
+
     #[test]
     fn few_messages_cross_between_nodes() {
-        let name = |operation, places: &[u32], bytes: u64, commutative| {
-            let shape = shape(operation, places.len() as u32, bytes / 8, commutative);
-            let nodes = Nodes::new(places);
-            select(&Problem { nodes: nodes.as_ref(), ..Problem::even(shape) }, &Overrides::default()).name
-        };
         for operation in [Operation::Barrier, Operation::Bcast, Operation::Reduce, Operation::Allgather] {
             assert_eq!(name(operation, &[0, 0, 1, 1], 8, true), "nodes");
             assert_ne!(name(operation, &[0, 1, 2, 3], 8, true), "nodes");
@@ -346,11 +348,8 @@ mod tests {
 
     #[test]
     fn few_rounds_where_every_process_has_a_node_to_itself() {
-        let name = |operation, size: u32, bytes: u64| {
-            let nodes = Nodes::new(&(0..size).collect::<Vec<u32>>());
-            let shape = shape(operation, size, bytes / 8, true);
-            select(&Problem { nodes: nodes.as_ref(), ..Problem::even(shape) }, &Overrides::default()).name
-        };
+        let name =
+            |operation, size: u32, bytes| name(operation, &(0..size).collect::<Vec<u32>>(), bytes, true);
         for size in [2, 4, 16] {
             assert_eq!(name(Operation::Allreduce, size, 8), "recursive_doubling");
             assert_eq!(name(Operation::Allreduce, size, 1 << 24), "ring");

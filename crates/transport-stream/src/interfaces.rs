@@ -111,3 +111,8 @@ pub fn machine() -> String {
     let stack = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     format!("{} {}", boot.trim(), stack.display())
 }
+
+/// Which start of which machine a [`machine`] is, whatever its network stack.
+pub fn boot_of(machine: &str) -> &str {
+    machine.split(' ').next().unwrap_or_default()
+}

@@ -78,7 +78,9 @@ impl Watch {
     /// Where the process has taken what came before this thread could: the kernel woke it and let it sleep on, each time, and would go
     /// on with that.
     pub fn look_after_stale<C: Carrier>(&mut self, streams: &Streams<C>) {
-        if streams.stale.load(Ordering::Relaxed) < STALE || streams.closing.load(Ordering::Relaxed) {
+        let stale = streams.stale.load(Ordering::Relaxed) >= STALE;
+        // Where it is not watched, an arrival was told after all, and has put this thread off already.
+        if !stale || !streams.watched.load(Ordering::Relaxed) || streams.closing.load(Ordering::Relaxed) {
             return;
         }
         streams.stale.store(0, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use crate::address::{Contact, Contacts};
 use parnass_base::socket::{self, InterfaceAddress, Part};
 use parnass_base::{Growing, UserAddress};
-use parnass_transport_stream::interfaces::interface_of;
+use parnass_transport_stream::interfaces::{boot_of, interface_of};
 use parnass_transport_stream::{Carrier, Pipe, Sight, Timer, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::fmt;
@@ -79,11 +79,6 @@ pub enum Command {
     Acquainted,
 }
 
-/// Which start of which machine a [`Contact::machine`] names.
-fn boot(machine: &str) -> &str {
-    machine.split(' ').next().unwrap_or_default()
-}
-
 /// Has a connection within a machine send as fast as it is read. Machines' own choices may be for long ways: BBR, which sends by the
 /// clock, takes a rate from what it has seen, and moves 6 GB/s here where Reno, which every process may choose, moves 10.
 pub fn hurry(socket: impl AsFd) {
@@ -148,7 +143,7 @@ impl Sockets {
 
     /// Whether a peer runs on this machine, in whatever network stack.
     pub fn is_near(&self, peer: u32) -> bool {
-        self.contact(peer).is_some_and(|contact| boot(&contact.machine) == boot(&self.machine))
+        self.contact(peer).is_some_and(|contact| boot_of(&contact.machine) == boot_of(&self.machine))
     }
 
     /// Where processes of other worlds are, from the number of the first on.

@@ -247,7 +247,9 @@ pub trait Transport: Send + Sync {
     fn ring_helper(&self, target: u32);
 
     /// Something is about to follow the next message to `target`, and may be sent together with it, where that saves anything.
-    fn more_follows(&self, _target: u32) {}
+    fn more_follows(&self, target: u32) {
+        let _ = target;
+    }
 
     /// For the helper thread: sleeps until it is rung, or `limit` has passed, unless `changed` says that there is something.
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool);
