@@ -8,7 +8,7 @@ use crate::memory::{Descriptions, Memory};
 use crate::segment::Segment;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
-use parnass_base::atomics::Ordering;
+use parnass_base::atomics::{Ordering, full_fence};
 use parnass_counters::{Counters, Observer};
 use parnass_transport::{MemoryError, Prospect, Transport};
 use std::sync::Arc;
@@ -674,6 +674,13 @@ impl Interface {
         core.transport.show(parnass_transport::Waiting::Not);
         if core.wheel.is_there() {
             core.transport.attend_soon(Prospect::Request);
+            // Who has sent a request since the last look rang while the helper still saw this thread wait. Pairs with the fence in the
+            // helper's sleep: it sees that nobody waits any more, or what it would have slept through is seen here.
+            full_fence();
+            if core.needs_help() {
+                core.transport.ring_helper(core.me);
+                return;
+            }
         }
         if self.helper.is_started() && core.is_moving() {
             core.transport.ring_helper(core.me);
