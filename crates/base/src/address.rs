@@ -84,6 +84,13 @@ impl UserAddress {
         }
     }
 
+    /// As [`UserAddress::copy_apart`], to memory that another core has read.
+    #[inline]
+    pub fn copy_to_read(self, source: UserAddress, length: usize) {
+        // SAFETY: both addresses were promised valid for the operation when they were made.
+        unsafe { crate::copy::copy_to_read(source.as_ptr(), self.as_ptr(), length) }
+    }
+
     /// As [`UserAddress::copy_apart`], past the caches. Never inlined: who calls it mostly copies little.
     #[inline(never)]
     pub fn stream_from(self, source: UserAddress, length: usize) {

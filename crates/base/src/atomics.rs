@@ -29,3 +29,29 @@ pub fn full_fence() {
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     fence(Ordering::SeqCst);
 }
+
+/// Has the line of `place`, which this core has written last and another core is about to read, moved out of this core's own caches
+/// to where the other one finds it sooner. Only a hint; processors that do not know it take it for a no-operation.
+#[inline(always)]
+pub fn hand_over<T>(place: &T) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: nothing but the place of a line in the caches changes.
+    unsafe {
+        std::arch::asm!("cldemote [{}]", in(reg) place, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = place;
+}
+
+/// Has the line of `place`, which this core is about to write, brought to it meanwhile, taken from all others. Only a hint: many lines
+/// come at once so, where stores would wait for one after the other.
+#[inline(always)]
+pub fn fetch_to_write<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: nothing but the place of a line in the caches changes, and an address that leads nowhere is ignored.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = place;
+}

@@ -5,6 +5,8 @@
 //! modulo the page size, which is just how a buffer from `malloc` (16 bytes into its page) lies to anything
 //! aligned to a cache line. A plain loop over vector registers does not care, so longer copies use that.
 
+const LINE: usize = 64;
+
 /// Shorter copies are left to the C library, which does not use `rep movsb` for them.
 #[cfg(target_arch = "x86_64")]
 const LEAST: usize = 1024;
@@ -64,6 +66,31 @@ unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
     }
 }
 
+/// Bytes of the target that are fetched while those before them are written.
+const FETCHED: usize = 2048;
+
+/// As [`copy`], to memory that another core has read: many of its lines are taken from that core at once, where the stores alone would
+/// wait for one after the other.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub unsafe fn copy_to_read(source: *const u8, target: *mut u8, length: usize) {
+    let fetch = |from: usize| {
+        for at in (from..length.min(from + FETCHED)).step_by(LINE) {
+            crate::atomics::fetch_to_write(target.wrapping_add(at));
+        }
+    };
+    fetch(0);
+    let mut at = 0;
+    while at < length {
+        fetch(at + FETCHED);
+        // SAFETY: a part of what the caller promises.
+        unsafe { copy(source.add(at), target.add(at), FETCHED.min(length - at)) };
+        at += FETCHED;
+    }
+}
+
 /// As [`copy`], past the caches: what is written does not stay in this core's, and where other cores hold the lines these are
 /// not asked for first.
 ///
@@ -91,7 +118,6 @@ pub unsafe fn stream(source: *const u8, target: *mut u8, length: usize) {
 unsafe fn stream_by_vectors(source: *const u8, target: *mut u8, length: usize) {
     use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     const VECTOR: usize = size_of::<__m256i>();
-    const LINE: usize = 2 * VECTOR;
     let whole = length / LINE * LINE;
     let mut at = 0;
     // SAFETY: whole lines inside the two ranges, then the rest of them.

@@ -13,7 +13,7 @@
 //! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
 use crate::address::UserAddress;
-use crate::atomics::{AtomicU64, Ordering, spin_loop};
+use crate::atomics::{AtomicU64, Ordering, hand_over, spin_loop};
 use std::ops::Deref;
 
 /// Words of a slot besides word 0.
@@ -26,6 +26,12 @@ pub const FIRST_BYTES: usize = (WORDS - HEAD) * 8;
 const SLOT_BYTES: usize = WORDS * 8;
 /// Slots that a message can have after its first.
 pub const MOST_FURTHER: usize = 255;
+/// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
+/// takes it from its writer once more.
+const TOGETHER: usize = 4;
+/// Further slots of a message up to which each is handed over as it is committed. With more the consumer reads while the producer
+/// still writes, and the two would only get in each other's way.
+const HANDED_OVER: usize = 20;
 /// Looks at a slot that its producer is just filling. Afterwards the whole message counts as not there yet: the
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
@@ -89,25 +95,21 @@ impl Arrived<'_> {
             return true;
         };
         let mut done = here;
-        for position in self.first..self.first + self.further as u64 {
-            if done >= length {
-                break;
-            }
-            if !lane.awaits(position) {
+        let (mut position, end) = (self.first, self.first + self.further as u64);
+        while done < length && position < end {
+            let group = lane.run(position, TOGETHER.min((end - position) as usize));
+            // Slots are committed in their order.
+            if !lane.awaits(position + group.len() as u64 - 1) {
                 return false;
             }
-            let cells = &lane.slot(position).words;
-            let words: [u64; WORDS] = std::array::from_fn(|index| cells[1 + index].load(Ordering::Relaxed));
-            let (at, left) = (target.offset(done as i64), length - done);
-            if left >= SLOT_BYTES {
-                for (index, word) in words.into_iter().enumerate() {
-                    at.offset(index as i64 * 8).write_word(word);
-                }
-                done += SLOT_BYTES;
-            } else {
-                write_words(&words, at, left);
+            let whole = group.len().min((length - done) / SLOT_BYTES);
+            pour(&group[..whole], target.offset(done as i64));
+            done += whole * SLOT_BYTES;
+            if whole < group.len() && done < length {
+                group[whole].pour_part(target.offset(done as i64), length - done);
                 done = length;
             }
+            position += group.len() as u64;
         }
         assert!(done == length, "{length} bytes of a message of {done}");
         // Nobody gets the slots back before they are written: a message may be received in part.
@@ -207,12 +209,97 @@ impl Slot {
         }
     }
 
+    /// Copies the first `length` bytes of the message in a slot that is not its first, fewer than all, to `target`.
+    #[inline(always)]
+    fn pour_part(&self, target: UserAddress, length: usize) {
+        let words: [u64; WORDS] = std::array::from_fn(|index| self.words[1 + index].load(Ordering::Relaxed));
+        write_words(&words, target, length);
+    }
+
     #[inline(always)]
     fn commit(&self, position: u64, further: usize, tag: u32) {
         let sequence = (position + 1) & SEQUENCE;
         let word = u64::from(tag) << TAG_SHIFT | (further as u64) << FURTHER_SHIFT | sequence;
         // Release pairs with the acquire in `peek`.
         self.words[0].store(word, Ordering::Release);
+    }
+}
+
+/// Fills slots, the first of them at `position`, with the bytes of a message from `source` on, and commits one after the other.
+#[inline]
+fn fill(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX; the claimed slots are this producer's until they are committed, and the source is the user's
+        // memory of `slots.len() * SLOT_BYTES` bytes.
+        return unsafe { fill_by_vectors(slots, position, source, hands_over) };
+    }
+    for (index, slot) in slots.iter().enumerate() {
+        slot.fill(0, source.offset((index * SLOT_BYTES) as i64), SLOT_BYTES);
+        slot.commit(position + index as u64, 0, 0);
+        if hands_over {
+            hand_over(slot);
+        }
+    }
+}
+
+/// Copies all bytes of the message in slots that have been committed to `target`.
+#[inline]
+fn pour(slots: &[Slot], target: UserAddress) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX; nobody writes to slots that are committed and not given back, and the target is the user's
+        // memory of `slots.len() * SLOT_BYTES` bytes.
+        return unsafe { pour_by_vectors(slots, target) };
+    }
+    for (index, slot) in slots.iter().enumerate() {
+        for (word, cell) in slot.words[1..].iter().enumerate() {
+            target.offset((index * SLOT_BYTES + word * 8) as i64).write_word(cell.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// As [`fill`].
+///
+/// # Safety
+/// The processor has AVX. The slots are claimed by this producer and not committed. The source may be read.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[target_feature(enable = "avx")]
+unsafe fn fill_by_vectors(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
+    for (index, slot) in slots.iter().enumerate() {
+        // SAFETY: 56 bytes of the source, to the seven words behind word 0, by two vectors that share eight bytes.
+        unsafe {
+            let bytes = source.as_ptr().add(index * SLOT_BYTES);
+            let words = slot.words.as_ptr().cast::<u8>().cast_mut();
+            _mm256_storeu_si256(words.add(8).cast(), _mm256_loadu_si256(bytes.cast()));
+            _mm256_storeu_si256(words.add(32).cast(), _mm256_loadu_si256(bytes.add(24).cast()));
+        }
+        slot.commit(position + index as u64, 0, 0);
+        if hands_over {
+            hand_over(slot);
+        }
+    }
+}
+
+/// As [`pour`].
+///
+/// # Safety
+/// The processor has AVX. The slots are committed and not given back. The target may be written.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[target_feature(enable = "avx")]
+unsafe fn pour_by_vectors(slots: &[Slot], target: UserAddress) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
+    for (index, slot) in slots.iter().enumerate() {
+        // SAFETY: the seven words behind word 0, to 56 bytes of the target, by two vectors that share eight bytes.
+        unsafe {
+            let words = slot.words.as_ptr().cast::<u8>();
+            let bytes = target.as_ptr().add(index * SLOT_BYTES);
+            let (first, second) =
+                (_mm256_loadu_si256(words.add(8).cast()), _mm256_loadu_si256(words.add(32).cast()));
+            _mm256_storeu_si256(bytes.cast(), first);
+            _mm256_storeu_si256(bytes.add(24).cast(), second);
+        }
     }
 }
 
@@ -269,6 +356,13 @@ impl<'a> Lane<'a> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
+    /// The slots from `position` on that follow one another in memory, at most `most`.
+    #[inline(always)]
+    fn run(&self, position: u64, most: usize) -> &'a [Slot] {
+        let first = position as usize & (self.slots.len() - 1);
+        &self.slots[first..self.slots.len().min(first + most)]
+    }
+
     /// Sends `words` (at most seven; the rest of the slot keeps old content) unless the ring is full.
     #[inline(always)]
     pub fn push(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
@@ -302,26 +396,34 @@ impl<'a> Lane<'a> {
         if length == 8 {
             slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
             slot.commit(first, 0, tag);
+            if producer.overlaps {
+                hand_over(slot);
+            }
             return true;
         }
         let here = length.min(FIRST_BYTES);
         slot.fill(HEAD, source, here);
         if producer.overlaps {
             slot.commit(first, further, tag);
+            hand_over(slot);
         }
+        let hands_over = producer.overlaps && further <= HANDED_OVER;
+        let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
-        for position in first + 1..=first + further as u64 {
-            let slot = self.slot(position);
-            let (at, left) = (source.offset(done as i64), length - done);
-            if left >= SLOT_BYTES {
-                for (index, cell) in slot.words[1..].iter().enumerate() {
-                    cell.store(at.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
+        while position < end {
+            let run = self.run(position, (end - position) as usize);
+            let whole = run.len().min((length - done) / SLOT_BYTES);
+            fill(&run[..whole], position, source.offset(done as i64), hands_over);
+            done += whole * SLOT_BYTES;
+            if whole < run.len() {
+                let slot = &run[whole];
+                slot.fill(0, source.offset(done as i64), length - done);
+                slot.commit(position + whole as u64, 0, 0);
+                if hands_over {
+                    hand_over(slot);
                 }
-            } else {
-                slot.fill(0, at, left);
             }
-            slot.commit(position, 0, 0);
-            done += SLOT_BYTES;
+            position += run.len() as u64;
         }
         if !producer.overlaps {
             slot.commit(first, further, tag);

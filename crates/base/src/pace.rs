@@ -9,6 +9,8 @@ use crate::UserAddress;
 use crate::atomics::{AtomicU32, Ordering};
 use std::time::Instant;
 
+/// Shorter copies are over before the lines that they write could have been fetched.
+const SHORT: usize = 512;
 /// Shorter copies are always plain.
 const LEAST: usize = 4096;
 /// A plain copy of fewer bytes in a nanosecond is slow.
@@ -35,8 +37,10 @@ impl Pace {
     /// Copies to memory that other processes have read; the two ranges do not overlap.
     #[inline]
     pub fn copy(&self, target: UserAddress, source: UserAddress, length: usize) {
-        if length < LEAST {
+        if length < SHORT {
             target.copy_apart(source, length)
+        } else if length < LEAST {
+            target.copy_to_read(source, length)
         } else {
             self.copy_long(target, source, length)
         }
@@ -49,7 +53,7 @@ impl Pace {
             return target.stream_from(source, length);
         }
         let start = Instant::now();
-        target.copy_apart(source, length);
+        target.copy_to_read(source, length);
         self.learn(length, start.elapsed().as_nanos());
     }
 
