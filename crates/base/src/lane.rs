@@ -9,36 +9,39 @@
 //! one producer the tail stays in its cache; the consumer polls nothing but the next slot. Slots are given back
 //! by moving the head, which producers read only when the ring looks full.
 //!
+//! Bytes of a message that is too long to lie in slots lie in a *run*: memory beside the ring, one for each few positions, whose
+//! lines hold nothing else. The message takes a slot for each [`STEP`] of them, the commit of which says that they are there.
+//! A run is free again when the positions of its message are given back.
+//!
 //! Word 0 of every slot is its sequence, also where a long message goes on: so no byte of a message is ever taken for a
 //! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
 use crate::address::UserAddress;
 use crate::atomics::{AtomicU64, Ordering, hand_over, spin_loop};
+use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
+pub use crate::slot::{Slot, WORDS, read_words, write_words};
 use std::ops::Deref;
 
-/// Words of a slot besides word 0.
-pub const WORDS: usize = 7;
 /// Words before the bytes of a message, see [`Lane::push_bytes`].
 pub const HEAD: usize = 2;
 /// Bytes that fit behind them in the first slot.
 pub const FIRST_BYTES: usize = (WORDS - HEAD) * 8;
-/// Bytes of a slot.
-const SLOT_BYTES: usize = WORDS * 8;
 /// Slots that a message can have after its first.
-pub const MOST_FURTHER: usize = 255;
+pub const MOST_FURTHER: usize = 127;
+/// In the number of slots that follow: the bytes lie in a run, and their number in the first word behind the head.
+const IN_RUN: usize = 128;
+/// Runs of a lane that has them.
+pub const RUNS: usize = 16;
+/// Bytes of a run.
+pub const RUN_BYTES: usize = 8 << 10;
+/// Bytes of a run that are shown at once.
+const STEP: usize = 2 << 10;
 /// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
 /// takes it from its writer once more.
 const TOGETHER: usize = 4;
-/// Further slots of a message up to which each is handed over as it is committed. With more the consumer reads while the producer
-/// still writes, and the two would only get in each other's way.
-const HANDED_OVER: usize = 20;
 /// Looks at a slot that its producer is just filling. Afterwards the whole message counts as not there yet: the
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
-
-const SEQUENCE: u64 = (1 << 24) - 1;
-const FURTHER_SHIFT: u32 = 24;
-const TAG_SHIFT: u32 = 32;
 
 /// A message: 32 bits of tag and seven words, all opaque here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub struct Arrived<'a> {
     further: usize,
     first: u64,
     lane: Option<Lane<'a>>,
+    /// Where its bytes lie, unless in its slots.
+    run: Option<UserAddress>,
 }
 
 impl Deref for Arrived<'_> {
@@ -72,13 +77,22 @@ impl Arrived<'_> {
     /// A message of one slot, or one that came another way.
     #[inline(always)]
     pub fn short(message: Message) -> Self {
-        Arrived { message, further: 0, first: 0, lane: None }
+        Arrived { message, further: 0, first: 0, lane: None, run: None }
     }
 
-    /// How many slots it has after its first.
+    /// Whether not all of its bytes are in its first slot.
     #[inline(always)]
-    pub fn further(&self) -> usize {
-        self.further
+    pub fn is_long(&self) -> bool {
+        self.further != 0 || self.run.is_some()
+    }
+
+    /// Its bytes, if it is long; `last`: see [`last_bytes`].
+    #[inline(always)]
+    pub fn bytes(&self, last: usize) -> usize {
+        match self.run {
+            Some(_) => (self.words[HEAD] as usize).min(RUN_BYTES),
+            None => bytes(self.further, last),
+        }
     }
 
     /// Copies the first `length` of its bytes to `target`; they start at word `skip`. `false`: its producer has not
@@ -88,6 +102,9 @@ impl Arrived<'_> {
     /// If the message has fewer bytes.
     #[inline]
     pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
+        if let (Some(lane), Some(run)) = (self.lane, self.run) {
+            return self.copy_run(lane, run, target, length);
+        }
         let here = length.min((WORDS - skip) * 8);
         write_words(&self.words[skip..], target, here);
         let (Some(lane), 1..) = (self.lane, self.further) else {
@@ -97,7 +114,7 @@ impl Arrived<'_> {
         let mut done = here;
         let (mut position, end) = (self.first, self.first + self.further as u64);
         while done < length && position < end {
-            let group = lane.run(position, TOGETHER.min((end - position) as usize));
+            let group = lane.row(position, TOGETHER.min((end - position) as usize));
             // Slots are committed in their order.
             if !lane.awaits(position + group.len() as u64 - 1) {
                 return false;
@@ -117,32 +134,20 @@ impl Arrived<'_> {
     }
 }
 
-/// The `length` bytes at `source` in words, for [`write_words`]; the rest is 0.
-#[inline(always)]
-pub fn read_words<const COUNT: usize>(source: UserAddress, length: usize) -> [u64; COUNT] {
-    let mut words = [0; COUNT];
-    let whole = length / 8;
-    for (index, word) in words.iter_mut().enumerate().take(whole) {
-        *word = source.offset(index as i64 * 8).read_word();
-    }
-    if !length.is_multiple_of(8) {
-        words[whole] = source.offset(whole as i64 * 8).read_part(length % 8);
-    }
-    words
-}
-
-/// Writes the first `length` bytes of `words`.
-#[inline(always)]
-pub fn write_words(words: &[u64], target: UserAddress, length: usize) {
-    if length == 8 {
-        return target.write_word(words[0]);
-    }
-    let whole = length / 8;
-    for (index, word) in words.iter().enumerate().take(whole) {
-        target.offset(index as i64 * 8).write_word(*word);
-    }
-    if !length.is_multiple_of(8) {
-        target.offset(whole as i64 * 8).write_part(words[whole], length % 8);
+impl Arrived<'_> {
+    fn copy_run(&self, lane: Lane<'_>, run: UserAddress, target: UserAddress, length: usize) -> bool {
+        assert!(length <= RUN_BYTES, "{length} bytes of a run");
+        for step in 0..=self.further {
+            // The first slot is there already.
+            if step > 0 && !lane.awaits(self.first + step as u64 - 1) {
+                return false;
+            }
+            let (at, end) = (step * STEP, length.min((step + 1) * STEP));
+            if at < end {
+                target.offset(at as i64).copy_apart(run.offset(at as i64), end - at);
+            }
+        }
+        true
     }
 }
 
@@ -156,22 +161,12 @@ pub struct LaneControl {
     _head_line: [AtomicU64; 7],
 }
 
-/// One slot: a cache line.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub struct Slot {
-    words: [AtomicU64; 8],
-}
-
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<LaneControl>() == 128 && size_of::<Slot>() == 64);
+const _: () = assert!(size_of::<LaneControl>() == 128);
 
 #[cfg(not(loom))]
 // SAFETY: repr(C), made of atomics.
 unsafe impl crate::record::Record for LaneControl {}
-#[cfg(not(loom))]
-// SAFETY: repr(C), made of atomics.
-unsafe impl crate::record::Record for Slot {}
 
 fn zeros<const N: usize>() -> [AtomicU64; N] {
     std::array::from_fn(|_| AtomicU64::new(0))
@@ -184,121 +179,6 @@ impl Default for LaneControl {
             _tail_line: zeros(),
             head: AtomicU64::new(0),
             _head_line: zeros(),
-        }
-    }
-}
-
-impl Default for Slot {
-    fn default() -> Self {
-        Slot { words: zeros() }
-    }
-}
-
-impl Slot {
-    /// Writes `length` bytes behind the first `skip` words of the message.
-    #[inline(always)]
-    fn fill(&self, skip: usize, source: UserAddress, length: usize) {
-        let whole = length / 8;
-        let cells = &self.words[1 + skip..];
-        for (index, cell) in cells.iter().enumerate().take(whole) {
-            cell.store(source.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
-        }
-        if !length.is_multiple_of(8) {
-            let word = source.offset(whole as i64 * 8).read_part(length % 8);
-            cells[whole].store(word, Ordering::Relaxed);
-        }
-    }
-
-    /// Copies the first `length` bytes of the message in a slot that is not its first, fewer than all, to `target`.
-    #[inline(always)]
-    fn pour_part(&self, target: UserAddress, length: usize) {
-        let words: [u64; WORDS] = std::array::from_fn(|index| self.words[1 + index].load(Ordering::Relaxed));
-        write_words(&words, target, length);
-    }
-
-    #[inline(always)]
-    fn commit(&self, position: u64, further: usize, tag: u32) {
-        let sequence = (position + 1) & SEQUENCE;
-        let word = u64::from(tag) << TAG_SHIFT | (further as u64) << FURTHER_SHIFT | sequence;
-        // Release pairs with the acquire in `peek`.
-        self.words[0].store(word, Ordering::Release);
-    }
-}
-
-/// Fills slots, the first of them at `position`, with the bytes of a message from `source` on, and commits one after the other.
-#[inline]
-fn fill(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has AVX; the claimed slots are this producer's until they are committed, and the source is the user's
-        // memory of `slots.len() * SLOT_BYTES` bytes.
-        return unsafe { fill_by_vectors(slots, position, source, hands_over) };
-    }
-    for (index, slot) in slots.iter().enumerate() {
-        slot.fill(0, source.offset((index * SLOT_BYTES) as i64), SLOT_BYTES);
-        slot.commit(position + index as u64, 0, 0);
-        if hands_over {
-            hand_over(slot);
-        }
-    }
-}
-
-/// Copies all bytes of the message in slots that have been committed to `target`.
-#[inline]
-fn pour(slots: &[Slot], target: UserAddress) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has AVX; nobody writes to slots that are committed and not given back, and the target is the user's
-        // memory of `slots.len() * SLOT_BYTES` bytes.
-        return unsafe { pour_by_vectors(slots, target) };
-    }
-    for (index, slot) in slots.iter().enumerate() {
-        for (word, cell) in slot.words[1..].iter().enumerate() {
-            target.offset((index * SLOT_BYTES + word * 8) as i64).write_word(cell.load(Ordering::Relaxed));
-        }
-    }
-}
-
-/// As [`fill`].
-///
-/// # Safety
-/// The processor has AVX. The slots are claimed by this producer and not committed. The source may be read.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-#[target_feature(enable = "avx")]
-unsafe fn fill_by_vectors(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
-    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
-    for (index, slot) in slots.iter().enumerate() {
-        // SAFETY: 56 bytes of the source, to the seven words behind word 0, by two vectors that share eight bytes.
-        unsafe {
-            let bytes = source.as_ptr().add(index * SLOT_BYTES);
-            let words = slot.words.as_ptr().cast::<u8>().cast_mut();
-            _mm256_storeu_si256(words.add(8).cast(), _mm256_loadu_si256(bytes.cast()));
-            _mm256_storeu_si256(words.add(32).cast(), _mm256_loadu_si256(bytes.add(24).cast()));
-        }
-        slot.commit(position + index as u64, 0, 0);
-        if hands_over {
-            hand_over(slot);
-        }
-    }
-}
-
-/// As [`pour`].
-///
-/// # Safety
-/// The processor has AVX. The slots are committed and not given back. The target may be written.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-#[target_feature(enable = "avx")]
-unsafe fn pour_by_vectors(slots: &[Slot], target: UserAddress) {
-    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
-    for (index, slot) in slots.iter().enumerate() {
-        // SAFETY: the seven words behind word 0, to 56 bytes of the target, by two vectors that share eight bytes.
-        unsafe {
-            let words = slot.words.as_ptr().cast::<u8>();
-            let bytes = target.as_ptr().add(index * SLOT_BYTES);
-            let (first, second) =
-                (_mm256_loadu_si256(words.add(8).cast()), _mm256_loadu_si256(words.add(32).cast()));
-            _mm256_storeu_si256(bytes.cast(), first);
-            _mm256_storeu_si256(bytes.add(24).cast(), second);
         }
     }
 }
@@ -338,6 +218,8 @@ pub struct Producer<'a> {
 pub struct Lane<'a> {
     control: &'a LaneControl,
     slots: &'a [Slot],
+    /// Where its runs lie, if it has any.
+    runs: Option<UserAddress>,
 }
 
 impl<'a> Lane<'a> {
@@ -348,7 +230,20 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     pub fn new(control: &'a LaneControl, slots: &'a [Slot]) -> Lane<'a> {
         assert!(slots.len().is_power_of_two());
-        Lane { control, slots }
+        Lane { control, slots, runs: None }
+    }
+
+    /// The lane with `RUNS * RUN_BYTES` bytes of memory for runs. All who use it give the same.
+    #[must_use]
+    #[inline(always)]
+    pub fn with_runs(self, runs: UserAddress) -> Lane<'a> {
+        Lane { runs: Some(runs), ..self }
+    }
+
+    /// The run of a message at `position`.
+    #[inline(always)]
+    fn run_at(runs: UserAddress, position: u64) -> UserAddress {
+        runs.offset((position as usize % RUNS * RUN_BYTES) as i64)
     }
 
     #[inline(always)]
@@ -358,7 +253,7 @@ impl<'a> Lane<'a> {
 
     /// The slots from `position` on that follow one another in memory, at most `most`.
     #[inline(always)]
-    fn run(&self, position: u64, most: usize) -> &'a [Slot] {
+    fn row(&self, position: u64, most: usize) -> &'a [Slot] {
         let first = position as usize & (self.slots.len() - 1);
         &self.slots[first..self.slots.len().min(first + most)]
     }
@@ -366,7 +261,7 @@ impl<'a> Lane<'a> {
     /// Sends `words` (at most seven; the rest of the slot keeps old content) unless the ring is full.
     #[inline(always)]
     pub fn push(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
-        let Some(position) = self.claim(producer, 1) else { return false };
+        let Some(position) = self.claim(producer, 1, self.slots.len()) else { return false };
         let slot = self.slot(position);
         for (cell, word) in slot.words[1..].iter().zip(words) {
             cell.store(*word, Ordering::Relaxed);
@@ -388,7 +283,7 @@ impl<'a> Lane<'a> {
     ) -> bool {
         let further = further(length);
         debug_assert!(further <= MOST_FURTHER && further < self.slots.len());
-        let Some(first) = self.claim(producer, 1 + further as u64) else { return false };
+        let Some(first) = self.claim(producer, 1 + further as u64, self.slots.len()) else { return false };
         let slot = self.slot(first);
         for (cell, word) in slot.words[1..].iter().zip(head) {
             cell.store(word, Ordering::Relaxed);
@@ -407,23 +302,22 @@ impl<'a> Lane<'a> {
             slot.commit(first, further, tag);
             hand_over(slot);
         }
-        let hands_over = producer.overlaps && further <= HANDED_OVER;
         let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
         while position < end {
-            let run = self.run(position, (end - position) as usize);
-            let whole = run.len().min((length - done) / SLOT_BYTES);
-            fill(&run[..whole], position, source.offset(done as i64), hands_over);
+            let row = self.row(position, (end - position) as usize);
+            let whole = row.len().min((length - done) / SLOT_BYTES);
+            fill(&row[..whole], position, source.offset(done as i64), producer.overlaps);
             done += whole * SLOT_BYTES;
-            if whole < run.len() {
-                let slot = &run[whole];
+            if whole < row.len() {
+                let slot = &row[whole];
                 slot.fill(0, source.offset(done as i64), length - done);
                 slot.commit(position + whole as u64, 0, 0);
-                if hands_over {
+                if producer.overlaps {
                     hand_over(slot);
                 }
             }
-            position += run.len() as u64;
+            position += row.len() as u64;
         }
         if !producer.overlaps {
             slot.commit(first, further, tag);
@@ -431,10 +325,45 @@ impl<'a> Lane<'a> {
         true
     }
 
-    /// Claims `count` positions in a row; the first of them.
+    /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run. `false`: there is none for them now.
+    #[inline(never)]
+    pub fn push_run(
+        &self,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> bool {
+        let Some(runs) = self.runs else { return false };
+        debug_assert!(length > 0 && length <= RUN_BYTES);
+        let steps = length.div_ceil(STEP);
+        // So that no other message that is there has a position with the same run.
+        let Some(first) = self.claim(producer, steps as u64, RUNS.min(self.slots.len())) else {
+            return false;
+        };
+        let run = Lane::run_at(runs, first);
+        for step in 0..steps {
+            let (at, end) = (step * STEP, length.min((step + 1) * STEP));
+            run.offset(at as i64).copy_to_read(source.offset(at as i64), end - at);
+            let position = first + step as u64;
+            let slot = self.slot(position);
+            if step > 0 {
+                slot.commit(position, 0, 0);
+            } else {
+                for (cell, word) in slot.words[1..].iter().zip(head.into_iter().chain([length as u64])) {
+                    cell.store(word, Ordering::Relaxed);
+                }
+                slot.commit(position, IN_RUN + steps - 1, tag);
+            }
+        }
+        true
+    }
+
+    /// Claims `count` positions in a row, unless more than `room` would be in use; the first of them.
     #[inline(always)]
-    fn claim(&self, producer: Producer<'_>, count: u64) -> Option<u64> {
-        let room = self.slots.len() as u64;
+    fn claim(&self, producer: Producer<'_>, count: u64, room: usize) -> Option<u64> {
+        let room = room as u64;
         let mut tail = self.control.tail.load(Ordering::Relaxed);
         loop {
             // Acquire pairs with the store of another thread of this process below.
@@ -502,8 +431,13 @@ impl<'a> Lane<'a> {
         let slot = self.slot(position);
         let words = std::array::from_fn(|index| slot.words[1 + index].load(Ordering::Relaxed));
         let count = (word >> FURTHER_SHIFT) as usize & MOST_FURTHER;
+        let run = if word & (IN_RUN as u64) << FURTHER_SHIFT == 0 {
+            None
+        } else {
+            self.runs.map(|runs| Lane::run_at(runs, position))
+        };
         let message = Message { tag: (word >> TAG_SHIFT) as u32, words };
-        Some((Arrived { message, further: count, first: position + 1, lane: Some(*self) }, 1 + count))
+        Some((Arrived { message, further: count, first: position + 1, lane: Some(*self), run }, 1 + count))
     }
 
     /// Gives the slots before `position` back to the producers. Only who may consume may call it.
@@ -575,6 +509,68 @@ mod tests {
             }
             lane.advance(lane.head() + slots as u64);
             assert!(lane.looks_empty());
+        }
+    }
+
+    #[test]
+    fn messages_in_runs_of_every_length_arrive_whole() {
+        let (control, slots) = (LaneControl::default(), (0..32).map(|_| Slot::default()).collect::<Vec<_>>());
+        let memory = crate::Scratch::new(RUNS * RUN_BYTES);
+        let lane = Lane::new(&control, &slots).with_runs(memory.address());
+        let known = Plain::new(0);
+        let producer = Producer { known_head: &known, alone: true, overlaps: true };
+        let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
+        let (source, target) = (crate::Scratch::new(RUN_BYTES), crate::Scratch::new(RUN_BYTES));
+        source.address().write(&content);
+        assert!(!Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1));
+        for length in (1..100)
+            .chain((1..=4).flat_map(|steps| steps * STEP - 40..(steps * STEP + 40).min(RUN_BYTES + 1)))
+        {
+            assert!(lane.push_run(producer, 5, [7, 8], source.address(), length));
+            let (message, slots) = lane.read(lane.head()).unwrap();
+            assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
+            assert!(message.is_long());
+            assert_eq!(message.bytes(last_bytes(length)), length);
+            for part in [0, length / 2, length] {
+                target.address().write(&vec![0xee; RUN_BYTES]);
+                assert!(message.copy_to(HEAD, target.address(), part));
+                let mut arrived = vec![0; RUN_BYTES];
+                target.address().read(&mut arrived);
+                assert_eq!(arrived[..part], content[..part]);
+                assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
+            }
+            lane.advance(lane.head() + slots as u64);
+            assert!(lane.looks_empty());
+        }
+    }
+
+    /// A run is not written again while its message may still be read, however many short ones come after it.
+    #[test]
+    fn a_run_in_use_is_not_given_out() {
+        let (control, slots) = (LaneControl::default(), (0..64).map(|_| Slot::default()).collect::<Vec<_>>());
+        let memory = crate::Scratch::new(RUNS * RUN_BYTES);
+        let lane = Lane::new(&control, &slots).with_runs(memory.address());
+        let known = Plain::new(0);
+        let producer = Producer { known_head: &known, alone: true, overlaps: true };
+        let source = crate::Scratch::new(RUN_BYTES);
+        for number in 0..RUNS as u64 {
+            source.address().write_word(number);
+            assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        }
+        assert!(!lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        assert!(lane.push(producer, 2, &[0]));
+        let first = lane.head();
+        lane.advance(first + 1);
+        // The short message has taken the position that the first run belonged to.
+        assert!(!lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        lane.advance(first + 2);
+        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        let target = crate::Scratch::new(8);
+        for number in 2..RUNS as u64 {
+            let (message, slots) = lane.read(lane.head()).unwrap();
+            assert!(message.copy_to(HEAD, target.address(), 8));
+            assert_eq!((target.address().read_word(), slots), (number, 1));
+            lane.advance(lane.head() + 1);
         }
     }
 

@@ -26,6 +26,7 @@ pub mod pmix;
 pub mod process;
 mod record;
 mod region;
+mod slot;
 pub mod socket;
 mod torn;
 

@@ -459,7 +459,7 @@ impl Core {
     #[inline(always)]
     fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut dyn FnMut(Event)) -> bool {
         let (kind, small, source) = message::parts(message.tag);
-        if kind != message::INLINE || message.further() != 0 {
+        if kind != message::INLINE || message.is_long() {
             return false;
         }
         let [match_bits, header_data] = [message.words[0], message.words[1]];

@@ -2,7 +2,7 @@
 //!
 //! | kind        | words                                                | small number          |
 //! |-------------|------------------------------------------------------|-----------------------|
-//! | `INLINE`    | match bits, header data, bytes, and more slots of them | bytes in the last slot |
+//! | `INLINE`    | match bits, header data, bytes, and more slots of them; or their number, and a run of them | bytes in the last slot |
 //! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 //! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
@@ -23,7 +23,7 @@
 
 use crate::interface::{Event, EventKind, ProcessId};
 use parnass_base::UserAddress;
-use parnass_base::lane::{self, Arrived, Message};
+use parnass_base::lane::{Arrived, Message};
 use parnass_transport::{BULK_WORD, LENGTH_WORD};
 
 pub const INLINE: u32 = 1;
@@ -122,7 +122,7 @@ pub enum Payload<'a> {
     Direct(u64),
     /// In a piece that is being filled.
     Piped(u64),
-    /// In this message, which has several slots.
+    /// In this message, in several slots or in a run.
     Long(&'a Arrived<'a>),
     /// A payload that the network keeps, or that still arrives.
     Stream(u64),
@@ -199,10 +199,7 @@ impl<'a> Incoming<'a> {
         let words = &message.words;
         let (match_bits, header_data) = (words[0], words[1]);
         let (length, ack, user, payload) = match kind {
-            INLINE if message.further() != 0 => {
-                let length = lane::bytes(message.further(), small);
-                (length as u64, false, 0, Payload::Long(message))
-            }
+            INLINE if message.is_long() => (message.bytes(small) as u64, false, 0, Payload::Long(message)),
             INLINE => {
                 let data = [words[2], words[3], words[4], words[5], words[6]];
                 (small.min(INLINE_ROOM) as u64, false, 0, Payload::Inline(data))

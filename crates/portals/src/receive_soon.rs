@@ -138,7 +138,7 @@ impl Core {
             // The usual case first: a short message, that is expected, and nobody else expects any.
             let (kind, small, source) = message::parts(message.tag);
             if kind == INLINE
-                && message.further() == 0
+                && !message.is_long()
                 && fits(source, message.words[0])
                 && nic.posted.0.order().count.get() == 0
                 && let Place::Run(memory) = entry.memory.place()

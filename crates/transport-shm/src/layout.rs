@@ -1,10 +1,11 @@
-//! The layout of the job's memory file, version 8. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 9. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
 //! PAGE + rank * STRIDE    the rank's area:
 //!   + 0                   station, and behind it the counters (laid out by the counters crate): one page
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
+//!   + RUNS_AT             lanes * RUNS runs of the lanes
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
 //!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
@@ -13,7 +14,7 @@
 
 use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
-use parnass_base::lane::{LaneControl, MOST_FURTHER, Slot};
+use parnass_base::lane::{LaneControl, MOST_FURTHER, RUN_BYTES, RUNS, Slot};
 use parnass_base::{PAGE, Record, Word32, Word64};
 use parnass_counters::BYTES as COUNTERS_BYTES;
 use parnass_transport::Waiting;
@@ -21,7 +22,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 8;
+pub const LAYOUT_VERSION: u32 = 9;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -30,8 +31,12 @@ pub const SLOTS_BYTES: usize = 256 << 10;
 pub const COUNTERS_AT: usize = PAGE - COUNTERS_BYTES;
 /// Where the slots start in a rank's area.
 pub const SLOTS_AT: usize = PAGE;
+/// Where the runs start in a rank's area.
+pub const RUNS_AT: usize = SLOTS_AT + SLOTS_BYTES;
+/// Room for the runs of one lane.
+pub const LANE_RUNS_BYTES: usize = RUNS * RUN_BYTES;
 /// Where the NIC's memory starts in a rank's area.
-pub const NIC_AT: usize = SLOTS_AT + SLOTS_BYTES;
+pub const NIC_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
 /// How much there is of it.
 pub const NIC_BYTES: usize = 128 << 20;
 /// Where the bulk memory starts in a rank's area.

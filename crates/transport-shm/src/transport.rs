@@ -1,8 +1,8 @@
 //! The transport over the job's memory.
 
 use crate::layout::{
-    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, NIC_AT, NIC_BYTES, Piece,
-    SLOTS_AT, STRIDE, Station,
+    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, LANE_RUNS_BYTES, LANES, NIC_AT,
+    NIC_BYTES, Piece, RUNS_AT, SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -12,7 +12,7 @@ use crate::segments::Segments;
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::doorbell::own_fence;
-use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, Slot};
+use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
 use parnass_base::process;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
@@ -29,6 +29,12 @@ struct Peer {
     /// The slots of all its lanes, one lane after the other.
     slots: Table<Slot>,
     bulk: Window,
+    /// Its mailboxes.
+    area: Window,
+    /// Where the runs of its lanes start, one lane after the other; `slots` keeps the mapping.
+    runs: UserAddress,
+    /// Whether memory stands behind those of its lane for this process: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
+    runs_stand: AtomicU8,
     /// Its lane for this process.
     outgoing: OwnLane,
     /// How far that was read when last looked.
@@ -45,6 +51,12 @@ const BULK_BYTES_AT_ONCE: usize = 64 << 10;
 struct OwnLane {
     control: Placed<LaneControl>,
     slots: Table<Slot>,
+}
+
+/// Where the runs of a lane start.
+#[inline(always)]
+fn runs_of(peer: &Peer, lane: usize) -> UserAddress {
+    peer.runs.offset((lane * LANE_RUNS_BYTES) as i64)
 }
 
 const UNKNOWN: u8 = 0;
@@ -123,6 +135,9 @@ impl SharedMemory {
                     station: memory.station(rank),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
+                    area: area.window(0, NIC_AT),
+                    runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
+                    runs_stand: AtomicU8::new(UNKNOWN),
                     known_head: AtomicU64::new(0),
                     reach: AtomicU8::new(UNKNOWN),
                 }
@@ -186,14 +201,47 @@ impl SharedMemory {
     #[inline(always)]
     fn lane<'a>(&self, of: &'a Peer, lane: usize) -> Lane<'a> {
         let first = lane * self.slots_per_lane;
-        Lane::new(&of.station.lanes[lane], &of.slots[first..first + self.slots_per_lane])
+        let slots = &of.slots[first..first + self.slots_per_lane];
+        Lane::new(&of.station.lanes[lane], slots).with_runs(runs_of(of, lane))
     }
 
     #[inline(always)]
     fn outgoing<'a>(&self, peer: &'a Peer) -> (Lane<'a>, Producer<'a>) {
-        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
+        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots)
+            .with_runs(runs_of(peer, self.rank as usize % self.lanes));
         let alone = self.alone.load(Ordering::Relaxed);
         (lane, Producer { known_head: &peer.known_head, alone, overlaps: self.patience.yields() == 0 })
+    }
+
+    /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
+    fn post_run(
+        &self,
+        peer: &Peer,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> Posting {
+        if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
+            return Posting::TooLong;
+        }
+        let (lane, producer) = self.outgoing(peer);
+        if !producer.overlaps || !self.runs_stand(peer) || !lane.push_run(producer, tag, head, source, length)
+        {
+            return Posting::TooLong;
+        }
+        self.ring_for(peer);
+        Posting::Posted
+    }
+
+    /// Whether memory stands behind the runs of the lane for this process. Reserved with the first use.
+    fn runs_stand(&self, peer: &Peer) -> bool {
+        if peer.runs_stand.load(Ordering::Relaxed) == UNKNOWN {
+            let start = RUNS_AT + self.rank as usize % self.lanes * LANE_RUNS_BYTES;
+            let stands = peer.area.reserve(start, LANE_RUNS_BYTES).is_ok();
+            peer.runs_stand.store(if stands { REACHED } else { REFUSED }, Ordering::Relaxed);
+        }
+        peer.runs_stand.load(Ordering::Relaxed) == REACHED
     }
 
     /// Tells a peer of a message.
@@ -361,7 +409,7 @@ impl Transport for SharedMemory {
     ) -> Posting {
         let peer = self.peer(target);
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            return Posting::TooLong;
+            return self.post_run(peer, tag, head, source, length);
         }
         let (lane, producer) = self.outgoing(peer);
         if !lane.push_bytes(producer, tag, head, source, length) {

@@ -1,0 +1,172 @@
+//! The slots of a lane: cache lines whose first word says which message of the ring they belong to, and how their bytes are written and
+//! read.
+
+use crate::address::UserAddress;
+use crate::atomics::{AtomicU64, Ordering, hand_over};
+
+/// Words of a slot besides word 0.
+pub const WORDS: usize = 7;
+/// Bytes of a slot.
+pub(crate) const SLOT_BYTES: usize = WORDS * 8;
+
+pub(crate) const SEQUENCE: u64 = (1 << 24) - 1;
+pub(crate) const FURTHER_SHIFT: u32 = 24;
+pub(crate) const TAG_SHIFT: u32 = 32;
+
+/// The `length` bytes at `source` in words, for [`write_words`]; the rest is 0.
+#[inline(always)]
+pub fn read_words<const COUNT: usize>(source: UserAddress, length: usize) -> [u64; COUNT] {
+    let mut words = [0; COUNT];
+    let whole = length / 8;
+    for (index, word) in words.iter_mut().enumerate().take(whole) {
+        *word = source.offset(index as i64 * 8).read_word();
+    }
+    if !length.is_multiple_of(8) {
+        words[whole] = source.offset(whole as i64 * 8).read_part(length % 8);
+    }
+    words
+}
+
+/// Writes the first `length` bytes of `words`.
+#[inline(always)]
+pub fn write_words(words: &[u64], target: UserAddress, length: usize) {
+    if length == 8 {
+        return target.write_word(words[0]);
+    }
+    let whole = length / 8;
+    for (index, word) in words.iter().enumerate().take(whole) {
+        target.offset(index as i64 * 8).write_word(*word);
+    }
+    if !length.is_multiple_of(8) {
+        target.offset(whole as i64 * 8).write_part(words[whole], length % 8);
+    }
+}
+
+/// One slot: a cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Slot {
+    pub(crate) words: [AtomicU64; 8],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == 64);
+
+#[cfg(not(loom))]
+// SAFETY: repr(C), made of atomics.
+unsafe impl crate::record::Record for Slot {}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Slot { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+}
+
+impl Slot {
+    /// Writes `length` bytes behind the first `skip` words of the message.
+    #[inline(always)]
+    pub(crate) fn fill(&self, skip: usize, source: UserAddress, length: usize) {
+        let whole = length / 8;
+        let cells = &self.words[1 + skip..];
+        for (index, cell) in cells.iter().enumerate().take(whole) {
+            cell.store(source.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
+        }
+        if !length.is_multiple_of(8) {
+            let word = source.offset(whole as i64 * 8).read_part(length % 8);
+            cells[whole].store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Copies the first `length` bytes of the message in a slot that is not its first, fewer than all, to `target`.
+    #[inline(always)]
+    pub(crate) fn pour_part(&self, target: UserAddress, length: usize) {
+        let words: [u64; WORDS] = std::array::from_fn(|index| self.words[1 + index].load(Ordering::Relaxed));
+        write_words(&words, target, length);
+    }
+
+    #[inline(always)]
+    pub(crate) fn commit(&self, position: u64, further: usize, tag: u32) {
+        let sequence = (position + 1) & SEQUENCE;
+        let word = u64::from(tag) << TAG_SHIFT | (further as u64) << FURTHER_SHIFT | sequence;
+        // Release pairs with the acquire in `peek`.
+        self.words[0].store(word, Ordering::Release);
+    }
+}
+
+/// Fills slots, the first of them at `position`, with the bytes of a message from `source` on, and commits one after the other.
+#[inline]
+pub(crate) fn fill(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX; the claimed slots are this producer's until they are committed, and the source is the user's
+        // memory of `slots.len() * SLOT_BYTES` bytes.
+        return unsafe { fill_by_vectors(slots, position, source, hands_over) };
+    }
+    for (index, slot) in slots.iter().enumerate() {
+        slot.fill(0, source.offset((index * SLOT_BYTES) as i64), SLOT_BYTES);
+        slot.commit(position + index as u64, 0, 0);
+        if hands_over {
+            hand_over(slot);
+        }
+    }
+}
+
+/// Copies all bytes of the message in slots that have been committed to `target`.
+#[inline]
+pub(crate) fn pour(slots: &[Slot], target: UserAddress) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    if slots.len() > 1 && std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX; nobody writes to slots that are committed and not given back, and the target is the user's
+        // memory of `slots.len() * SLOT_BYTES` bytes.
+        return unsafe { pour_by_vectors(slots, target) };
+    }
+    for (index, slot) in slots.iter().enumerate() {
+        for (word, cell) in slot.words[1..].iter().enumerate() {
+            target.offset((index * SLOT_BYTES + word * 8) as i64).write_word(cell.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// As [`fill`].
+///
+/// # Safety
+/// The processor has AVX. The slots are claimed by this producer and not committed. The source may be read.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[target_feature(enable = "avx")]
+unsafe fn fill_by_vectors(slots: &[Slot], position: u64, source: UserAddress, hands_over: bool) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
+    for (index, slot) in slots.iter().enumerate() {
+        // SAFETY: 56 bytes of the source, to the seven words behind word 0, by two vectors that share eight bytes.
+        unsafe {
+            let bytes = source.as_ptr().add(index * SLOT_BYTES);
+            let words = slot.words.as_ptr().cast::<u8>().cast_mut();
+            _mm256_storeu_si256(words.add(8).cast(), _mm256_loadu_si256(bytes.cast()));
+            _mm256_storeu_si256(words.add(32).cast(), _mm256_loadu_si256(bytes.add(24).cast()));
+        }
+        slot.commit(position + index as u64, 0, 0);
+        if hands_over {
+            hand_over(slot);
+        }
+    }
+}
+
+/// As [`pour`].
+///
+/// # Safety
+/// The processor has AVX. The slots are committed and not given back. The target may be written.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[target_feature(enable = "avx")]
+unsafe fn pour_by_vectors(slots: &[Slot], target: UserAddress) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_storeu_si256};
+    for (index, slot) in slots.iter().enumerate() {
+        // SAFETY: the seven words behind word 0, to 56 bytes of the target, by two vectors that share eight bytes.
+        unsafe {
+            let words = slot.words.as_ptr().cast::<u8>();
+            let bytes = target.as_ptr().add(index * SLOT_BYTES);
+            let (first, second) =
+                (_mm256_loadu_si256(words.add(8).cast()), _mm256_loadu_si256(words.add(32).cast()));
+            _mm256_storeu_si256(bytes.cast(), first);
+            _mm256_storeu_si256(bytes.add(24).cast(), second);
+        }
+    }
+}
