@@ -33,7 +33,7 @@ const IN_RUN: usize = 128;
 /// Runs of a lane that has them.
 pub const RUNS: usize = 16;
 /// Bytes of a run.
-pub const RUN_BYTES: usize = 8 << 10;
+pub const RUN_BYTES: usize = 16 << 10;
 /// Bytes of a run that are shown at once.
 const STEP: usize = 2 << 10;
 /// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
@@ -523,9 +523,10 @@ mod tests {
         let (source, target) = (crate::Scratch::new(RUN_BYTES), crate::Scratch::new(RUN_BYTES));
         source.address().write(&content);
         assert!(!Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1));
-        for length in (1..100)
-            .chain((1..=4).flat_map(|steps| steps * STEP - 40..(steps * STEP + 40).min(RUN_BYTES + 1)))
-        {
+        for length in (1..100).chain(
+            (1..=RUN_BYTES / STEP)
+                .flat_map(|steps| steps * STEP - 40..(steps * STEP + 40).min(RUN_BYTES + 1)),
+        ) {
             assert!(lane.push_run(producer, 5, [7, 8], source.address(), length));
             let (message, slots) = lane.read(lane.head()).unwrap();
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
