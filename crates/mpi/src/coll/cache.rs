@@ -3,10 +3,10 @@
 use super::execution::Flight;
 use crate::process::Process;
 use crate::pt2pt::staging::Staging;
+use parnass_base::guarded::Guarded;
 use parnass_base::{Scratch, UserAddress};
 use parnass_collectives::{Schedule, Shape};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many schedules are kept.
 const KEPT: usize = 32;
@@ -86,19 +86,14 @@ impl fmt::Debug for Work {
 pub(crate) struct Cache {
     /// The last one used stands last. A box moves as one word.
     #[expect(clippy::vec_box, reason = "taken and given back with every call")]
-    kept: Mutex<Vec<Box<Work>>>,
+    kept: Guarded<Vec<Box<Work>>>,
 }
 
 impl Cache {
-    #[expect(clippy::vec_box, reason = "as above")]
-    fn kept(&self) -> MutexGuard<'_, Vec<Box<Work>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The schedule of a shape, unless there is none or it is in use.
     #[inline]
     pub(super) fn take(&self, shape: &Shape, era: u32) -> Option<Box<Work>> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let index = kept.iter().rposition(|work| work.era == era && work.shape.as_ref() == Some(shape))?;
         Some(kept.remove(index))
     }
@@ -112,7 +107,7 @@ impl Cache {
         if matches!(work.scratch, Memory::Borrowed(_)) {
             work.scratch = Memory::None;
         }
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         if kept.len() == KEPT {
             kept.remove(0);
         }
@@ -122,6 +117,6 @@ impl Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Cache").field("kept", &self.kept().len()).finish()
+        formatter.debug_struct("Cache").field("kept", &self.kept.lock().len()).finish()
     }
 }
