@@ -274,6 +274,7 @@ mod tests {
             commutative,
             oversubscribed: false,
             board: 0,
+            direct: false,
         }
     }
 
