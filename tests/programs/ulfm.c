@@ -4,6 +4,7 @@
 
 #include <mpi-ext.h>
 #include <signal.h>
+#include <sys/time.h>
 
 #define LONG (4 << 20)
 
@@ -239,7 +240,63 @@ static void collectives(void)
     free(more);
 }
 
-/* As the case before, where the others are within the collective already. */
+static void die_now(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGKILL);
+}
+
+static long piece_of(int from, int to, int turn, int index) { return (long)from * 1000003 + (long)to * 10007 + (long)turn * 101 + index; }
+
+/* Long collectives, until one of the ranks dies in the middle of something. What says that it succeeded has the right result, although those
+ * whose call has failed change their buffers at once. */
+static void long_collectives(void)
+{
+    enum { COUNT = 40000 };
+    int last = size - 1, code = MPI_SUCCESS;
+    size_t all = (size_t)size * COUNT;
+    long *in = malloc(all * sizeof *in), *out = malloc(all * sizeof *out);
+    long ranks = (long)size * (size - 1) / 2;
+    if (rank == last) {
+        struct itimerval soon = {{0, 0}, {0, 20000}};
+        signal(SIGALRM, die_now);
+        setitimer(ITIMER_REAL, &soon, NULL);
+    }
+    for (int turn = 0; code == MPI_SUCCESS; turn++) {
+        int which = turn % 5;
+        for (int to = 0; to < size; to++)
+            for (int index = 0; index < COUNT; index++)
+                in[(size_t)to * COUNT + (size_t)index] = which == 4 && rank != 0 ? -1 : piece_of(rank, to, turn, index);
+        memset(out, 0, all * sizeof *out);
+        switch (which) {
+        case 0: code = MPI_Allgather(in, COUNT, MPI_LONG, out, COUNT, MPI_LONG, comm); break;
+        case 1: code = MPI_Alltoall(in, COUNT, MPI_LONG, out, COUNT, MPI_LONG, comm); break;
+        case 2: code = MPI_Allreduce(in, out, COUNT, MPI_LONG, MPI_SUM, comm); break;
+        case 3: code = MPI_Reduce_scatter_block(in, out, COUNT, MPI_LONG, MPI_SUM, comm); break;
+        default: code = MPI_Bcast(in, COUNT, MPI_LONG, 0, comm);
+        }
+        if (code != MPI_SUCCESS) {
+            memset(in, 0xA5, all * sizeof *in);
+            memset(out, 0xA5, all * sizeof *out);
+            break;
+        }
+        for (int index = 0; index < COUNT; index++) {
+            long sum = ranks * 1000003 + size * (piece_of(0, which == 3 ? rank : 0, turn, index));
+            if (which == 2 || which == 3)
+                CHECK(out[index] == sum, "reduction in turn %d, index %d", turn, index);
+            else if (which == 4)
+                CHECK(in[index] == piece_of(0, 0, turn, index), "broadcast in turn %d, index %d", turn, index);
+            else
+                for (int from = 0; from < size; from++)
+                    CHECK(out[from * COUNT + index] == piece_of(from, which == 1 ? rank : 0, turn, index), "turn %d, from %d, index %d", turn, from, index);
+        }
+    }
+    CHECK_EQUAL(class_of(code), MPIX_ERR_PROC_FAILED);
+    free(in);
+    free(out);
+}
+
+/* As the case before the last, where the others are within the collective already. */
 static void collectives_blocked(void)
 {
     int last = size - 1, sum;
@@ -564,7 +621,7 @@ static const struct {
     void (*run)(void);
 } cases[] = {
     {"point-to-point", point_to_point}, {"long", long_messages}, {"any-source", any_source}, {"collectives", collectives},
-    {"blocked", collectives_blocked}, {"revoke", revocation}, {"agree", agreement}, {"one-by-one", one_by_one},
+    {"long-collectives", long_collectives}, {"blocked", collectives_blocked}, {"revoke", revocation}, {"agree", agreement}, {"one-by-one", one_by_one},
     {"nonblocking", nonblocking}, {"inter", between_groups}, {"nobody", nobody}, {"windows", windows_and_files}, {"requests", window_requests}, {"last", last_one}, {"everybody", everybody},
 };
 

@@ -8,8 +8,11 @@
 //! A writer has a ring of notes and uses them in turn, one per round. It writes data and length, and the round last. Who
 //! has seen the round may read the data, until it says in its own mark that it is done with that round: a writer uses a
 //! note again only when every mark has reached the round that the note was used for before.
+//!
+//! A note may also name memory of its writer's that others read directly. If the writer must have that memory back before they all have
+//! said that they are done, it withdraws the note; who reads looks at the note once more when it has read.
 
-use crate::atomics::{AtomicU64, Ordering};
+use crate::atomics::{AtomicU64, Ordering, fence};
 
 /// Bytes of data that fit into a note itself.
 pub const NOTE_BYTES: usize = 48;
@@ -91,6 +94,22 @@ impl Note {
         (self.round.load(Ordering::Acquire) == round).then(|| self.length.load(Ordering::Relaxed))
     }
 
+    /// Puts `length` in the place of what was announced. What the writer does afterwards to memory that the note names is seen by nobody
+    /// who still finds the old length with [`Note::still_posted`].
+    pub fn withdraw(&self, length: u64) {
+        self.length.store(length, Ordering::Relaxed);
+        // Pairs with the fence in `still_posted`.
+        fence(Ordering::Release);
+    }
+
+    /// What [`Note::posted`] says, after everything that was read before.
+    #[inline]
+    pub fn still_posted(&self, round: u64) -> Option<u64> {
+        // Pairs with the fence in `withdraw`.
+        fence(Ordering::Acquire);
+        self.posted(round)
+    }
+
     /// As never written.
     pub fn clear(&self) {
         self.round.store(0, Ordering::Relaxed);
@@ -133,6 +152,29 @@ mod tests {
 mod models {
     use super::*;
     use loom::sync::Arc;
+
+    /// A writer takes back what it has offered while another reads it: the other keeps nothing that was written after that.
+    #[test]
+    fn what_is_read_after_a_withdrawal_is_found_out() {
+        loom::model(|| {
+            let offer = Arc::new((Note::default(), AtomicU64::new(7)));
+            let other = offer.clone();
+            let reader = loom::thread::spawn(move || {
+                let (note, memory) = &*other;
+                if note.posted(1) == Some(8) {
+                    let seen = memory.load(Ordering::Relaxed);
+                    if note.still_posted(1) == Some(8) {
+                        assert_eq!(seen, 7);
+                    }
+                }
+            });
+            let (note, memory) = &*offer;
+            note.post(1, 8);
+            note.withdraw(0);
+            memory.store(9, Ordering::Relaxed);
+            reader.join().unwrap();
+        });
+    }
 
     struct Board {
         notes: [Note; 2],

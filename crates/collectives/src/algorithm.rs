@@ -3,7 +3,7 @@
 use crate::problem::{Operation, Problem};
 use crate::schedule::Schedule;
 use crate::{
-    allgather, allreduce, alltoall, barrier, bcast, board, exscan, gather, inter, neighbor, reduce,
+    allgather, allreduce, alltoall, barrier, bcast, board, direct, exscan, gather, inter, neighbor, reduce,
     reduce_scatter, scan, scatter,
 };
 
@@ -29,6 +29,8 @@ pub enum Needs {
     Nodes,
     /// There is a board, and what else `board::can` says.
     Board,
+    /// There is a board, and the processes read each other's memory, and what else `direct::can` says.
+    Direct,
 }
 
 /// A way to do an operation.
@@ -58,6 +60,7 @@ impl Algorithm {
                     .nodes
                     .is_some_and(|nodes| nodes.shared() && (problem.commutative || nodes.in_order())),
                 Needs::Board => board::can(problem),
+                Needs::Direct => direct::can(problem),
             }
     }
 }
@@ -75,6 +78,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &bcast::scatter_allgather::ALGORITHM,
     &bcast::chain::ALGORITHM,
     &bcast::board::ALGORITHM,
+    &bcast::direct::ALGORITHM,
     &bcast::nodes::ALGORITHM,
     &inter::bcast::ALGORITHM,
     &gather::linear::ALGORITHM,
@@ -90,6 +94,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &allgather::bruck::ALGORITHM,
     &allgather::gather_bcast::ALGORITHM,
     &allgather::board::ALGORITHM,
+    &allgather::direct::ALGORITHM,
     &allgather::nodes::ALGORITHM,
     &inter::allgather::ALGORITHM,
     &inter::allgatherv::ALGORITHM,
@@ -97,6 +102,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &alltoall::linear::ALGORITHM,
     &alltoall::bruck::ALGORITHM,
     &alltoall::board::ALGORITHM,
+    &alltoall::direct::ALGORITHM,
     &inter::alltoall::ALGORITHM,
     &reduce::binomial::ALGORITHM,
     &reduce::linear::ALGORITHM,
@@ -110,6 +116,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &allreduce::rabenseifner::ALGORITHM,
     &allreduce::ring::ALGORITHM,
     &allreduce::board::ALGORITHM,
+    &allreduce::direct::ALGORITHM,
     &allreduce::nodes::ALGORITHM,
     &inter::allreduce::ALGORITHM,
     &reduce_scatter::pairwise::ALGORITHM,
@@ -117,6 +124,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &reduce_scatter::linear::ALGORITHM,
     &reduce_scatter::reduce_then_scatter::ALGORITHM,
     &reduce_scatter::board::ALGORITHM,
+    &reduce_scatter::direct::ALGORITHM,
     &inter::reduce_scatter::ALGORITHM,
     &scan::recursive_doubling::ALGORITHM,
     &scan::linear::ALGORITHM,

@@ -41,7 +41,7 @@ pub(crate) fn longest_block(problem: &Problem<'_>) -> u64 {
 /// Writes a schedule on a board.
 pub(crate) struct Rounds<'p> {
     pub(crate) builder: Builder,
-    problem: &'p Problem<'p>,
+    pub(crate) problem: &'p Problem<'p>,
 }
 
 impl<'p> Rounds<'p> {
@@ -208,6 +208,11 @@ impl Pieces {
     pub(crate) fn of_elements(problem: &Problem<'_>, total: u64, element: &Element) -> Pieces {
         let size = element.size.max(1);
         Pieces { total, each: (piece(problem, total * size) / size).max(1) }
+    }
+
+    /// Elements, in as few pieces of whole ones as a board can take.
+    pub(crate) fn few(problem: &Problem<'_>, total: u64, element: &Element) -> Pieces {
+        Pieces { total, each: (problem.board / element.size.max(1)).max(1) }
     }
 
     /// How many there are; at least one, so that a process with a wrong count is found out.

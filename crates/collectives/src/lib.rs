@@ -14,6 +14,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod board;
+mod direct;
 mod exscan;
 mod gather;
 mod inter;

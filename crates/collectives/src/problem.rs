@@ -151,6 +151,8 @@ pub struct Shape {
     /// Bytes that a process can put on the board of the communicator in one round; 0 where there is none. The same at
     /// every process.
     pub board: u64,
+    /// Every process of the communicator reads the memory of every other. The same at every process.
+    pub direct: bool,
 }
 
 impl Shape {

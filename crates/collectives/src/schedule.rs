@@ -14,6 +14,13 @@
 //!   Post 0   Post 1   Take 0   Fold 0   Done 0   Post 2   Take 1   Fold 1   Done 1   ...
 //! ```
 //!
+//! Where they also read each other's memory, long data does not go onto the board: it is offered there, and read where it lies. Who
+//! has offered something leaves it alone until a later round says that it was read:
+//!
+//! ```text
+//!   Offer 0   Fetch 0   Post 1   Take 1
+//! ```
+//!
 //! A schedule holds no address and no datatype, so it can be kept and run again: blocking, nonblocking,
 //! persistent or simulated runs all execute the same list.
 
@@ -126,6 +133,11 @@ pub enum Step {
     /// Puts `data` on the board in a round, packed. Waits until everybody is [`Step::Done`] with the round
     /// [`BOARD_DEPTH`] before.
     Post { round: u32, data: Slice, wake: Wake },
+    /// Says on the board in a round where `data` lies: one run of `length` bytes, which others read there. As with [`Step::Post`] there
+    /// must be room.
+    Offer { round: u32, data: Span, length: u64, wake: Wake },
+    /// Waits for what process `from` offers in a round, of `offered` bytes, and reads what lies there from `skip` on.
+    Fetch { round: u32, from: u32, offered: u64, skip: u64, data: Slice },
     /// Waits until all processes have posted in a round, each with [`Wake::all_when_complete`] or its like.
     Gather { round: u32 },
     /// Waits for what process `from` posts in a round, of `posted` bytes, and takes what stands there from `skip` on.

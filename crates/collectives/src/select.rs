@@ -49,6 +49,10 @@ const fn between(operation: Operation, up_to_bytes: u64, algorithm: &'static str
 ///
 /// What a board can do comes next; where there is none, the next line holds.
 ///
+/// Long data is read where it lies, where the processes may do that: a call of the kernel costs as much as the board does for some KiB, and
+/// what its owner has just written comes no faster than from the board, but there is one copy instead of two. A broadcast stays on the
+/// board, at which its root works too.
+///
 /// When processes outnumber cores a round costs a change of process on a core for every message, so that few
 /// messages win over few rounds; otherwise rounds count for short messages and bytes for long ones.
 pub const RULES: &[Rule] = &[
@@ -63,6 +67,9 @@ pub const RULES: &[Rule] = &[
     between(Operation::Bcast, 2048 * KIB, "binomial"),
     between(Operation::Bcast, ANY, "chain"),
     rule(Operation::Bcast, true, 128, 32 * KIB, "linear"),
+    rule(Operation::Bcast, true, 3, ANY, "binomial"),
+    rule(Operation::Bcast, true, ALL, 128 * KIB, "binomial"),
+    rule(Operation::Bcast, true, ALL, 1024 * KIB, "direct"),
     rule(Operation::Bcast, true, ALL, ANY, "binomial"),
     rule(Operation::Bcast, false, 4, FEW, "board"),
     rule(Operation::Bcast, false, ALL, 128 * KIB, "board"),
@@ -90,21 +97,38 @@ pub const RULES: &[Rule] = &[
     between(Operation::Allgather, 4 * KIB, "bruck"),
     between(Operation::Allgather, ANY, "ring"),
     rule(Operation::Allgather, true, ALL, 4 * KIB, "board"),
+    rule(Operation::Allgather, true, 4, 16 * KIB, "gather_bcast"),
+    rule(Operation::Allgather, true, 3, 64 * KIB, "ring"),
+    rule(Operation::Allgather, true, 4, 32 * KIB, "ring"),
+    rule(Operation::Allgather, true, ALL, 8 * KIB, "gather_bcast"),
+    rule(Operation::Allgather, true, ALL, ANY, "direct"),
     rule(Operation::Allgather, true, ALL, 16 * KIB, "gather_bcast"),
     rule(Operation::Allgather, true, ALL, ANY, "ring"),
+    rule(Operation::Allgather, false, 4, 8 * KIB, "board"),
+    rule(Operation::Allgather, false, 4, ANY, "direct"),
     rule(Operation::Allgather, false, 4, FEW, "board"),
     rule(Operation::Allgather, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allgather, false, ALL, 8 * KIB, "recursive_doubling"),
     rule(Operation::Allgather, false, ALL, 4 * KIB, "bruck"),
     rule(Operation::Allgather, false, ALL, ANY, "ring"),
     rule(Operation::Allgatherv, true, ALL, 128 * KIB, "board"),
+    rule(Operation::Allgatherv, true, ALL, ANY, "direct"),
+    rule(Operation::Allgatherv, false, 2, 16 * KIB, "board"),
+    rule(Operation::Allgatherv, false, 4, 32 * KIB, "board"),
+    rule(Operation::Allgatherv, false, 4, ANY, "direct"),
     rule(Operation::Allgatherv, false, 4, FEW, "board"),
     rule(Operation::Allgatherv, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allgatherv, true, ALL, 128 * KIB, "gather_bcast"),
     rule(Operation::Allgatherv, false, ALL, ANY, "ring"),
     rule(Operation::Alltoall, true, ALL, 512, "board"),
     rule(Operation::Alltoall, true, ALL, 256, "bruck"),
+    rule(Operation::Alltoall, true, 4, 64 * KIB, "linear"),
+    rule(Operation::Alltoall, true, 6, 16 * KIB, "linear"),
+    rule(Operation::Alltoall, true, ALL, 2 * KIB, "linear"),
+    rule(Operation::Alltoall, true, ALL, ANY, "direct"),
     rule(Operation::Alltoall, true, ALL, ANY, "linear"),
+    rule(Operation::Alltoall, false, 4, 8 * KIB, "board"),
+    rule(Operation::Alltoall, false, 4, ANY, "direct"),
     rule(Operation::Alltoall, false, 4, FEW, "board"),
     rule(Operation::Alltoall, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Alltoall, false, 4, 32 * KIB, "linear"),
@@ -133,7 +157,12 @@ pub const RULES: &[Rule] = &[
     between(Operation::Allreduce, ANY, "nodes"),
     rule(Operation::Allreduce, true, ALL, 4 * KIB, "board"),
     rule(Operation::Allreduce, true, 128, 8 * KIB, "linear"),
+    rule(Operation::Allreduce, true, 3, 64 * KIB, "reduce_bcast"),
+    rule(Operation::Allreduce, true, ALL, 16 * KIB, "reduce_bcast"),
+    rule(Operation::Allreduce, true, ALL, ANY, "direct"),
     rule(Operation::Allreduce, true, ALL, ANY, "reduce_bcast"),
+    rule(Operation::Allreduce, false, 4, 32 * KIB, "board"),
+    rule(Operation::Allreduce, false, 4, ANY, "direct"),
     rule(Operation::Allreduce, false, 4, FEW, "board"),
     rule(Operation::Allreduce, false, ALL, 1024 * KIB, "board"),
     rule(Operation::Allreduce, false, ALL, 16 * KIB, "recursive_doubling"),
@@ -142,6 +171,13 @@ pub const RULES: &[Rule] = &[
     rule(Operation::Allreduce, false, ALL, ANY, "reduce_bcast"),
     rule(Operation::ReduceScatter, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatter, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatter, true, ALL, 16 * KIB, "board"),
+    rule(Operation::ReduceScatter, true, 4, 32 * KIB, "board"),
+    rule(Operation::ReduceScatter, true, 4, 128 * KIB, "recursive_halving"),
+    rule(Operation::ReduceScatter, true, ALL, ANY, "direct"),
+    rule(Operation::ReduceScatter, false, 2, 16 * KIB, "board"),
+    rule(Operation::ReduceScatter, false, 4, 32 * KIB, "board"),
+    rule(Operation::ReduceScatter, false, 4, ANY, "direct"),
     rule(Operation::ReduceScatter, false, 4, 2 * FEW, "board"),
     rule(Operation::ReduceScatter, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatter, false, ALL, 512 * KIB, "recursive_halving"),
@@ -149,6 +185,13 @@ pub const RULES: &[Rule] = &[
     rule(Operation::ReduceScatter, false, ALL, ANY, "linear"),
     rule(Operation::ReduceScatterBlock, true, ALL, 4 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, true, ALL, 8 * KIB, "reduce_then_scatter"),
+    rule(Operation::ReduceScatterBlock, true, ALL, 16 * KIB, "board"),
+    rule(Operation::ReduceScatterBlock, true, 4, 32 * KIB, "board"),
+    rule(Operation::ReduceScatterBlock, true, 4, 128 * KIB, "recursive_halving"),
+    rule(Operation::ReduceScatterBlock, true, ALL, ANY, "direct"),
+    rule(Operation::ReduceScatterBlock, false, 2, 16 * KIB, "board"),
+    rule(Operation::ReduceScatterBlock, false, 4, 32 * KIB, "board"),
+    rule(Operation::ReduceScatterBlock, false, 4, ANY, "direct"),
     rule(Operation::ReduceScatterBlock, false, 4, 2 * FEW, "board"),
     rule(Operation::ReduceScatterBlock, false, ALL, 2048 * KIB, "board"),
     rule(Operation::ReduceScatterBlock, false, ALL, 512 * KIB, "recursive_halving"),
@@ -274,6 +317,7 @@ mod tests {
             commutative,
             oversubscribed: false,
             board: 0,
+            direct: false,
         }
     }
 
@@ -323,6 +367,28 @@ mod tests {
             let long = Problem::even(Shape { recv: Part { count: 1 << 27, ..shape.recv }, ..shape });
             assert_ne!(select(&long, &Overrides::default()).name, "board");
         }
+    }
+
+    #[test]
+    fn long_data_is_read_where_it_lies_if_all_may_do_that() {
+        let operations =
+            [Operation::Allgather, Operation::Alltoall, Operation::Allreduce, Operation::ReduceScatterBlock];
+        for operation in operations {
+            for (oversubscribed, size) in [(false, 2), (true, 8)] {
+                let shape = Shape {
+                    board: 4096,
+                    oversubscribed,
+                    direct: true,
+                    ..shape(operation, size, 1 << 14, true)
+                };
+                assert_eq!(select(&Problem::even(shape), &Overrides::default()).name, "direct");
+                let without = Shape { direct: false, ..shape };
+                assert_ne!(select(&Problem::even(without), &Overrides::default()).name, "direct");
+            }
+        }
+        let in_place = Shape { in_place: true, ..shape(Operation::Alltoall, 2, 1 << 14, true) };
+        let in_place = Shape { board: 4096, direct: true, ..in_place };
+        assert_eq!(select(&Problem::even(in_place), &Overrides::default()).name, "board");
     }
 
     /// What is taken for processes on the nodes `places`.

@@ -10,7 +10,8 @@
 //! members count alike. In a round every member may post one note, and every other member may read it. A note stays until
 //! all members are done with its round; its place is used again [`DEPTH`] rounds later. The memory for longer data is
 //! taken in turn. Where members are few there is more of it than a core has cache for itself: lines that have left the
-//! reader's cache are written several times faster than those that it still holds.
+//! reader's cache are written several times faster than those that it still holds. Long data need not be copied there: where the members
+//! read each other's memory, a note can say where it lies.
 
 use crate::core::Core;
 use crate::interface::ProcessId;
@@ -173,6 +174,8 @@ pub struct Board {
     cursor: AtomicU64,
     reserved: AtomicU64,
     rings_for_certain: bool,
+    /// Whether every member reads the memory of every other, as they have agreed.
+    direct: bool,
 }
 
 impl std::fmt::Debug for Board {
@@ -188,6 +191,10 @@ impl std::fmt::Debug for Board {
 
 /// What is announced instead of a length when there is no memory for the data.
 pub const NO_MEMORY: u64 = u64::MAX;
+/// What is announced when its writer has taken back what it had offered.
+pub const WITHDRAWN: u64 = u64::MAX - 1;
+/// Stands in a length: the data is not on the board.
+const OFFERED: u64 = 1 << 62;
 
 impl Board {
     /// The board with this name. `members` are the same at every member; the caller is number `me` of them.
@@ -211,7 +218,19 @@ impl Board {
             expected: std::array::from_fn(|_| AtomicU32::new(0)),
             cursor: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
+            direct: false,
         })
+    }
+
+    /// All members have said whether they read the memory of every other one.
+    pub fn set_direct(&mut self, direct: bool) {
+        self.direct = direct;
+    }
+
+    /// Whether [`Board::offer`] is of use: the same at every member.
+    #[inline]
+    pub fn is_direct(&self) -> bool {
+        self.direct
     }
 
     /// Bytes that a member can post in one round.
@@ -308,6 +327,48 @@ impl Board {
     #[inline]
     pub fn post(&self, round: u64, length: u64) {
         self.note(self.me, round).post(round, length);
+    }
+
+    /// Says for a round where data of this member lies, in its own memory.
+    #[inline]
+    pub fn offer(&self, round: u64, address: UserAddress, length: u64) {
+        let note = self.note(self.me, round);
+        note.refer(address.value() as u64);
+        note.post(round, Board::offered(length));
+    }
+
+    /// What [`Board::posted`] says of so many bytes that are offered.
+    #[inline]
+    pub fn offered(length: u64) -> u64 {
+        length | OFFERED
+    }
+
+    /// How many bytes there are, as [`Board::posted`] has said it.
+    pub fn length_of(posted: u64) -> u64 {
+        posted & !OFFERED
+    }
+
+    /// Where in its memory `member` has offered data in a round, once that was posted.
+    #[inline]
+    pub fn offer_of(&self, member: u32, round: u64) -> UserAddress {
+        UserAddress::restore(self.note(member as usize, round).reference() as usize)
+    }
+
+    /// Whether what has been read of an offer is what was offered: its owner had not taken it back.
+    #[inline]
+    pub fn still_offers(&self, member: u32, round: u64) -> bool {
+        self.note(member as usize, round).still_posted(round).is_some_and(|posted| posted != WITHDRAWN)
+    }
+
+    /// Takes back what this member has offered in `rounds`, the last ones that it has begun: its memory is about to be used otherwise,
+    /// and others may not have read all.
+    pub fn withdraw(&self, rounds: std::ops::Range<u64>) {
+        for round in rounds.end.saturating_sub(DEPTH).max(rounds.start)..rounds.end {
+            let note = self.note(self.me, round);
+            if note.posted(round).is_some_and(|posted| posted & OFFERED != 0) {
+                note.withdraw(WITHDRAWN);
+            }
+        }
     }
 
     /// The length of the data of `member` in a round, if it is there.

@@ -434,7 +434,7 @@ impl Core {
         match self.drain(bulk, 0, of, memory, piece.offset, piece.length as usize) {
             Ok(()) => (),
             Err(MemoryError::NotPermitted) => return false,
-            Err(MemoryError::Failed) => record.detail.set(1),
+            Err(MemoryError::Gone | MemoryError::Failed) => record.detail.set(1),
         }
         self.transport.discard(bulk);
         let done = record.data[DONE].load(Ordering::Relaxed) + piece.length;

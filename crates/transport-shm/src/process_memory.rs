@@ -42,6 +42,7 @@ pub fn transfer(
         return match error.raw_os_error() {
             Some(libc::EINTR) if result < 0 => continue,
             Some(libc::EPERM | libc::ENOSYS | libc::EACCES) if result < 0 => Err(MemoryError::NotPermitted),
+            Some(libc::ESRCH) if result < 0 => Err(MemoryError::Gone),
             _ => Err(MemoryError::Failed),
         };
     }

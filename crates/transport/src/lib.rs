@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 pub enum MemoryError {
     /// The kernel or the transport does not allow it at all: another way must be taken.
     NotPermitted,
-    /// The peer is gone, or the address is none of its own.
+    /// The peer is gone.
+    Gone,
+    /// The address is none of the peer's.
     Failed,
 }
 

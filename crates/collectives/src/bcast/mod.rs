@@ -3,6 +3,7 @@
 pub(crate) mod binomial;
 pub(crate) mod board;
 pub(crate) mod chain;
+pub(crate) mod direct;
 pub(crate) mod linear;
 pub(crate) mod nodes;
 pub(crate) mod scatter_allgather;

@@ -2,6 +2,7 @@
 //! at its beginning.
 
 pub(crate) mod board;
+pub(crate) mod direct;
 pub(crate) mod linear;
 pub(crate) mod pairwise;
 pub(crate) mod recursive_halving;

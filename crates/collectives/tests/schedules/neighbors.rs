@@ -135,6 +135,7 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
                 commutative: true,
                 oversubscribed: false,
                 board: 0,
+                direct: false,
             },
             send: (!even && !same_to_all).then_some(Vector {
                 counts: &send.0,

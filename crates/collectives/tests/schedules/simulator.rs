@@ -82,6 +82,8 @@ pub struct Process {
     busy: Vec<(Span, bool)>,
     /// What it has posted on the board, by round, and what it knew then.
     posted: BTreeMap<u32, (Vec<u8>, u64)>,
+    /// What it has offered, by round, and what it knew then.
+    offered: BTreeMap<u32, (Span, u64)>,
     /// The rounds in which it has posted among all.
     arrived: BTreeSet<u32>,
     /// How many rounds it has taken everything of.
@@ -106,6 +108,7 @@ impl Process {
             hearing: 0,
             busy: Vec::new(),
             posted: BTreeMap::new(),
+            offered: BTreeMap::new(),
             arrived: BTreeSet::new(),
             done: 0,
         }
@@ -232,6 +235,35 @@ fn board_step(
             if wake.when_complete {
                 process.arrived.insert(round);
             }
+        }
+        Step::Offer { round, data, length, wake } => {
+            assert!(round < rounds, "round {round} of {rounds}");
+            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+                return Progress::Blocked;
+            }
+            let process = &mut processes[me];
+            let (element, heard) = (process.element(data.kind), process.heard);
+            assert_eq!(data.count * element.size, length, "the length of what {me} offers");
+            let is_run = element.dense && element.reach(data.count).1 == length;
+            assert!(is_run, "{me} offers what has gaps: {data:?}");
+            assert!(process.offered.insert(round, (data, heard)).is_none(), "two offers in round {round}");
+            if wake.when_complete {
+                process.arrived.insert(round);
+            }
+        }
+        Step::Fetch { round, from, offered, skip, data } => {
+            assert_ne!(from as usize, me, "it reads what it has offered itself");
+            let owner = &mut processes[from as usize];
+            let Some((span, heard)) = owner.offered.get(&round).copied() else {
+                return Progress::Blocked;
+            };
+            assert!(owner.next < owner.schedule.steps().len(), "{me} reads from {from}, which has returned");
+            let bytes = owner.get(span);
+            assert_eq!(bytes.len() as u64, offered, "what {from} has offered for {me} in round {round}");
+            let process = &mut processes[me];
+            process.check_free(data.span, true);
+            process.put_slice(data, &bytes[skip as usize..][..data.length as usize]);
+            process.heard |= heard;
         }
         Step::Gather { round } if !processes.iter().all(|other| other.arrived.contains(&round)) => {
             return Progress::Blocked;
@@ -368,6 +400,8 @@ pub fn run(
                     process.put(to, &data);
                 }
                 Step::Post { .. }
+                | Step::Offer { .. }
+                | Step::Fetch { .. }
                 | Step::Gather { .. }
                 | Step::Take { .. }
                 | Step::Fold { .. }

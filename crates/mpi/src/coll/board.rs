@@ -1,12 +1,16 @@
 //! The steps of a schedule that happen on the board of a communicator.
 
-use super::execution::{Execution, Parts, check_length};
+use super::call::{Call, Side};
+use super::execution::{COPY_PART, Execution, Parts, check_length};
 use crate::comm::Communicator;
-use crate::constants::{MPI_ERR_INTERN, MPI_ERR_NO_MEM};
+use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_NO_MEM, MPI_ERR_OTHER};
 use crate::error::{Error, Result};
+use crate::faults::Fault;
 use crate::process::Process;
-use parnass_collectives::{Slice, Span, Wake};
-use parnass_portals::{Board, NO_MEMORY, ProcessId};
+use parnass_base::{Scratch, UserAddress};
+use parnass_collectives::{Operation, Slice, Span, Wake};
+use parnass_portals::{Board, MemoryError, NO_MEMORY, ProcessId, WITHDRAWN};
+use std::sync::Arc;
 
 /// Looks for something on the board before the NIC is asked whether there is something else to do.
 const SOON_SPINS: u32 = 2000;
@@ -59,6 +63,14 @@ impl Place {
             return;
         }
         self.owed = if self.owed == Owed::Nobody || self.owed == now { now } else { Owed::All };
+    }
+
+    /// Wakes whoever waits for what was posted in a round of the board.
+    #[inline]
+    fn announce(&mut self, board: &Board, round: u64, wake: Wake) {
+        if !wake.when_complete || board.arrive(round) {
+            self.wake(board, wake.only);
+        }
     }
 
     /// Wakes for certain.
@@ -154,8 +166,20 @@ impl Place {
         match posted {
             Some(length) if length == expected => Ok(()),
             Some(NO_MEMORY) => Err(no_memory(board.process(from))),
-            length => check_length(board.process(from), length.unwrap_or(0), expected),
+            Some(WITHDRAWN) => Place::await_news(process, parts),
+            length => {
+                let (length, expected) = (Board::length_of(length.unwrap_or(0)), Board::length_of(expected));
+                check_length(board.process(from), length, expected)?;
+                Err(another_way(board.process(from)))
+            }
         }
+    }
+
+    /// A member has been interrupted. What it was told comes to this process too.
+    #[cold]
+    fn await_news(process: &Process, parts: &Parts<'_>) -> Result<()> {
+        process.wait_watching(None, &|| process.fault_of_all(parts.communicator).is_some());
+        process.check_all(parts.communicator)
     }
 }
 
@@ -192,10 +216,73 @@ impl Execution {
             }
         }
         board.post(round, length);
-        if !wake.when_complete || board.arrive(round) {
-            self.place.wake(board, wake.only);
-        }
+        self.place.announce(board, round, wake);
         if length == NO_MEMORY { Err(no_memory(process.me())) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(super) fn offer(
+        &mut self,
+        process: &Process,
+        parts: &Parts<'_>,
+        round: u32,
+        (data, length): (Span, u64),
+        wake: Wake,
+    ) -> Result<()> {
+        let board = parts.board()?;
+        let round = self.place.round(round);
+        if !board.has_room(round) {
+            self.place.wait_for_room(process, board, parts, round)?;
+        }
+        let Ok(bytes) = self.resolve(parts, data)? else { return Err(not_one_run()) };
+        board.offer(round, bytes.address, length);
+        self.place.announce(board, round, wake);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn fetch(
+        &mut self,
+        process: &Process,
+        parts: &Parts<'_>,
+        (round, from): (u32, u32),
+        (offered, skip): (u64, u64),
+        data: Slice,
+    ) -> Result<()> {
+        let board = parts.board()?;
+        let round = self.place.round(round);
+        self.place.find(process, board, parts, (round, from), Board::offered(offered))?;
+        if data.length == 0 {
+            return Ok(());
+        }
+        let (owner, source) = (board.process(from), board.offer_of(from, round).offset(skip as i64));
+        let read = |skip: u64, local: UserAddress, length: u64| {
+            let read = process.nic().read_memory(owner, source.offset(skip as i64), local, length as usize);
+            read.map_err(|error| not_read(process, parts, owner, error))
+        };
+        match self.resolve(parts, data.span)? {
+            Ok(bytes) => read(0, bytes.address.offset(data.skip as i64), data.length)?,
+            Err(buffer) => {
+                // In parts that stay in the cache.
+                let part = data.length.min(COPY_PART);
+                let (packed, layout) = (process.staging.take(part), buffer.datatype.layout());
+                for start in (0..data.length).step_by(COPY_PART as usize) {
+                    let length = part.min(data.length - start);
+                    read(start, packed.address(), length)?;
+                    let skip = data.skip + start;
+                    layout.unpack(buffer.count, buffer.address, skip, packed.address(), length);
+                }
+            }
+        }
+        if board.still_offers(from, round) { Ok(()) } else { Place::await_news(process, parts) }
+    }
+
+    /// This process leaves before all have read what it has offered.
+    #[cold]
+    pub(super) fn withdraw(&self, parts: &Parts<'_>) {
+        if let Some(board) = parts.board {
+            board.withdraw(self.place.first..self.place.round(self.rounds()));
+        }
     }
 
     #[inline]
@@ -294,6 +381,44 @@ fn no_board() -> Error {
 }
 
 #[cold]
+fn not_one_run() -> Error {
+    Error::new(MPI_ERR_INTERN, "the schedule offers data with gaps to others, who cannot read it")
+}
+
+#[cold]
+fn another_way(process: ProcessId) -> Error {
+    Error::new(
+        MPI_ERR_COUNT,
+        format!(
+            "process {} takes part in this collective operation in another way; counts and datatypes must describe the same amount \
+             of data at every rank",
+            process.0
+        ),
+    )
+}
+
+#[cold]
+fn not_read(process: &Process, parts: &Parts<'_>, owner: ProcessId, error: MemoryError) -> Error {
+    if let Err(fault) = process.check_all(parts.communicator) {
+        return fault;
+    }
+    let why = match error {
+        // This process may not have heard of it yet.
+        MemoryError::Gone => return Fault::Failed(owner).error(),
+        MemoryError::NotPermitted => "the kernel does not permit it any more",
+        MemoryError::Failed => "there is no such memory",
+    };
+    Error::new(
+        MPI_ERR_OTHER,
+        format!(
+            "what process {} gives in this collective operation cannot be read from its memory: {why}; give a buffer that \
+             holds all that count and datatype say, or start the program with PARNASS_DIRECT=off",
+            owner.0
+        ),
+    )
+}
+
+#[cold]
 fn no_memory(process: ProcessId) -> Error {
     Error::new(
         MPI_ERR_NO_MEM,
@@ -310,10 +435,7 @@ pub(crate) type BoardSlot = std::sync::OnceLock<Option<Board>>;
 impl Process {
     /// The board of a communicator. Its first use is a collective operation in itself.
     #[inline]
-    pub(super) fn board_of<'a>(
-        &self,
-        communicator: &'a std::sync::Arc<Communicator>,
-    ) -> Result<Option<&'a Board>> {
+    pub(super) fn board_of<'a>(&self, communicator: &'a Arc<Communicator>) -> Result<Option<&'a Board>> {
         match communicator.board().get() {
             Some(board) => Ok(board.as_ref()),
             None => self.make_board(communicator),
@@ -321,7 +443,7 @@ impl Process {
     }
 
     #[cold]
-    fn make_board<'a>(&self, communicator: &'a std::sync::Arc<Communicator>) -> Result<Option<&'a Board>> {
+    fn make_board<'a>(&self, communicator: &'a Arc<Communicator>) -> Result<Option<&'a Board>> {
         let size = communicator.size() as u32;
         let group = communicator.group();
         // All members say the same: whoever is elsewhere has some members elsewhere too.
@@ -337,6 +459,27 @@ impl Process {
                 board = self.nic().open_board(name, members, rank);
             }
         }
+        if let Some(board) = &mut board {
+            let direct = self.all_read_all(communicator, board)?;
+            board.set_direct(direct);
+        }
         Ok(communicator.board().get_or_init(|| board).as_ref())
+    }
+
+    /// Whether every member of a new board reads the memory of every other: the same answer at all of them.
+    fn all_read_all(&self, communicator: &Arc<Communicator>, board: &Board) -> Result<bool> {
+        // Of a process that has not come yet nobody can tell.
+        self.execute(&Call::new(communicator, Operation::Barrier), Some(board))?;
+        let size = communicator.size() as usize;
+        let reads_all = (0..size as u32).all(|rank| self.nic().reaches(board.process(rank)));
+        let place = Scratch::new(size);
+        place.address().offset(communicator.rank() as i64).write(&[u8::from(reads_all)]);
+        let mut call = Call::new(communicator, Operation::Allgather);
+        call.recv = Side::Even { address: place.address(), count: 1, datatype: self.datatypes().byte() };
+        call.in_place = true;
+        self.execute(&call, Some(board))?;
+        let mut told = vec![0; size];
+        place.address().read(&mut told);
+        Ok(told.iter().all(|reads_all| *reads_all != 0))
     }
 }

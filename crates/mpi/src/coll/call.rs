@@ -150,7 +150,7 @@ impl<'a> Call<'a> {
 
     /// What the schedule depends on.
     #[inline]
-    pub(super) fn shape(&self, oversubscribed: bool, board: u64) -> Shape {
+    pub(super) fn shape(&self, oversubscribed: bool, board: Option<&Board>) -> Shape {
         let communicator = self.communicator;
         Shape {
             operation: self.operation,
@@ -167,7 +167,8 @@ impl<'a> Call<'a> {
             in_place: self.in_place,
             commutative: self.op.is_none_or(|op| op.is_commutative()),
             oversubscribed,
-            board,
+            board: board.map_or(0, |board| board.piece_bytes() as u64),
+            direct: board.is_some_and(Board::is_direct),
         }
     }
 

@@ -21,7 +21,7 @@ use parnass_portals::{Board, ProcessId};
 use std::sync::Arc;
 
 /// Bytes that a copy inside the process moves at once when both sides have gaps.
-const COPY_PART: u64 = 32 << 10;
+pub(super) const COPY_PART: u64 = 32 << 10;
 
 /// A send or a receive of the round that is under way.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl Execution {
     pub(super) fn new(process: &Process, call: &Call<'_>, board: Option<&Board>) -> Execution {
         let communicator = call.communicator;
         let settings = process.collectives(communicator);
-        let shape = call.shape(settings.oversubscribed, board.map_or(0, |board| board.piece_bytes() as u64));
+        let shape = call.shape(settings.oversubscribed, board);
         let era = process.changeable.era();
         let kept = if call.is_even() { communicator.collective_cache().take(&shape, era) } else { None };
         let work = kept.unwrap_or_else(|| {
@@ -201,6 +201,12 @@ impl Execution {
                 Step::Fold { round, from, posted, skip, inout } => {
                     self.fold(process, parts, (round, from), (posted, skip), inout)
                 }
+                Step::Offer { round, data, length, wake } => {
+                    self.offer(process, parts, round, (data, length), wake)
+                }
+                Step::Fetch { round, from, offered, skip, data } => {
+                    self.fetch(process, parts, (round, from), (offered, skip), data)
+                }
                 Step::Gather { round } => self.gather(process, parts, round),
                 Step::Done { round } => self.done(parts, round),
             };
@@ -211,6 +217,7 @@ impl Execution {
                 return true;
             }
             if self.is_interrupted() {
+                self.withdraw(parts);
                 return self.collect(process);
             }
             self.next += 1;
@@ -254,7 +261,11 @@ impl Execution {
     }
 
     fn note(&mut self, error: Error) {
-        self.error.get_or_insert(error);
+        if !self.is_interrupted() && interrupts(&error) {
+            self.error = Some(error);
+        } else {
+            self.error.get_or_insert(error);
+        }
     }
 
     /// Takes the operations that are complete, from the last one on; whether none is left.

@@ -32,7 +32,7 @@ impl Process {
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
         let settings = self.collectives(communicator);
-        let schedule = call.schedule(call.shape(settings.oversubscribed, 0), self);
+        let schedule = call.schedule(call.shape(settings.oversubscribed, None), self);
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(&call.parts(None))),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),

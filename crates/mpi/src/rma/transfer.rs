@@ -117,7 +117,8 @@ impl Spot<'_> {
     fn not_moved(&self, error: MemoryError) -> Error {
         let why = match error {
             MemoryError::NotPermitted => "the kernel does not permit it",
-            MemoryError::Failed => "there is no such memory, or the process is gone",
+            MemoryError::Gone => "the process is gone",
+            MemoryError::Failed => "there is no such memory",
         };
         Error::new(
             MPI_ERR_RMA_RANGE,
