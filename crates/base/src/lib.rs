@@ -7,6 +7,7 @@ mod address;
 pub mod atomics;
 pub mod barrier;
 pub mod bytes;
+pub mod choice;
 pub mod copy;
 pub mod desk;
 pub mod doorbell;
