@@ -3,7 +3,7 @@
 //! That depends on the processor, on the length, and on how near to each other the cores are that take part; on a virtual machine it
 //! changes within minutes. So the way that was the fastest is gone, and the others are *visited* now and then: a few transfers go there, the
 //! first of which warms up what that way uses and does not count. A visit ends with the first transfer that is slower, and the more
-//! such a visit costs, the later comes the next one.
+//! such a visit costs, and the more of them were in vain, the later comes the next one.
 //!
 //! To ask costs one load. Whatever is learned comes with a finished transfer. Who cannot go the way that was asked for, since that takes
 //! two, goes another one and says so; the visit is still to come then.
@@ -16,15 +16,17 @@ const FIRST: u32 = 3;
 const VISIT: u32 = 15;
 /// At most one part of the time in so many is lost by visits.
 const SHARE: u32 = 64;
-/// Transfers between two visits, at least and at most.
-const NEAREST: u32 = 500;
-const FARTHEST: u32 = 4095;
+/// Transfers before the first visit, and twice as many after each one that was in vain, up to what visits may cost, which is between
+/// these bounds.
+const SOON: u32 = 16;
+const LATE: u32 = 500;
+const LATEST: u32 = 4095;
 /// A way takes another one's place when it costs less by one part in so many.
 const BETTER: u32 = 16;
 /// A price is nanoseconds for one byte, with so many bits behind the point.
 const POINT: u32 = 16;
 
-/// A choice between `WAYS` ways, at most 15, which are called 0, 1 and so on. Zeroed memory is a choice that knows nothing, and begins with way 0.
+/// A choice between `WAYS` ways, at most three, which are called 0, 1 and so on. Zeroed memory is a choice that knows nothing, and begins with way 0.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Choice<const WAYS: usize> {
@@ -47,12 +49,13 @@ impl<const WAYS: usize> Default for Choice<WAYS> {
 /// Where a choice stands. In one word:
 ///
 /// ```text
-/// bits  0..4   the way that is the fastest, as far as is known
-/// bits  4..8   the way to go
-/// bits  8..12  the way that was visited last
-/// bits 12..16  how many ways are known
-/// bits 16..20  transfers of this visit
-/// bits 20..32  transfers until the next one
+/// bits  0..2   the way that is the fastest, as far as is known
+/// bits  2..4   the way to go
+/// bits  4..6   the way that was visited last
+/// bits  6..8   how many ways are known
+/// bits  8..12  transfers of this visit
+/// bits 12..16  visits in vain
+/// bits 16..32  transfers until the next visit
 /// ```
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -61,28 +64,37 @@ struct State {
     last: u32,
     known: u32,
     steps: u32,
+    vain: u32,
     left: u32,
 }
 
 impl State {
     fn of(word: u32) -> State {
-        let part = |shift: u32| word >> shift & 15;
+        let part = |shift: u32, bits: u32| word >> shift & ((1 << bits) - 1);
         State {
-            best: part(0),
-            now: part(4),
-            last: part(8),
-            known: part(12),
-            steps: part(16),
-            left: word >> 20,
+            best: part(0, 2),
+            now: part(2, 2),
+            last: part(4, 2),
+            known: part(6, 2),
+            steps: part(8, 4),
+            vain: part(12, 4),
+            left: word >> 16,
         }
     }
 
     fn word(self) -> u32 {
-        self.best | self.now << 4 | self.last << 8 | self.known << 12 | self.steps << 16 | self.left << 20
+        let State { best, now, last, known, steps, vain, left } = self;
+        best | now << 2 | last << 4 | known << 6 | steps << 8 | vain << 12 | left << 16
     }
 
-    fn settle(&mut self, best: u32, left: u32) {
-        *self = State { best, now: best, steps: 0, left, ..*self };
+    fn change_to(&mut self, best: u32) {
+        *self = State { best, now: best, steps: 0, left: (SOON << self.vain).min(LATE), ..*self };
+    }
+
+    /// Goes back from a visit. `most`: transfers until the next one.
+    fn turn_back(&mut self, most: u32) {
+        let left = (SOON << self.vain).min(most);
+        *self = State { now: self.best, steps: 0, vain: (self.vain + 1).min(15), left, ..*self };
     }
 }
 
@@ -136,7 +148,7 @@ impl<const WAYS: usize> Choice<WAYS> {
             state.steps = 0;
             state.now = state.known;
             if state.known == WAYS as u32 {
-                state.settle(self.cheapest(), NEAREST);
+                state.change_to(self.cheapest());
             }
         }
     }
@@ -149,11 +161,11 @@ impl<const WAYS: usize> Choice<WAYS> {
         self.smooth(state.now, price);
         let (visited, best) = (self.price(state.now), self.price(state.best));
         if visited < better_than(best) {
-            state.settle(state.now, NEAREST);
+            state.change_to(state.now);
         } else if price > best.saturating_add(best / BETTER) || state.steps == VISIT {
             // Two transfers or more were slower by that.
             let lost = 2 * u64::from(visited.saturating_sub(best)) * u64::from(SHARE) / u64::from(best);
-            state.settle(state.best, lost.clamp(NEAREST.into(), FARTHEST.into()) as u32);
+            state.turn_back(lost.clamp(LATE.into(), LATEST.into()) as u32);
         }
     }
 
@@ -162,7 +174,7 @@ impl<const WAYS: usize> Choice<WAYS> {
         let cheapest = self.cheapest();
         if self.price(cheapest) < better_than(self.price(state.best)) {
             // It has become slower than another one was.
-            return state.settle(cheapest, NEAREST);
+            return state.change_to(cheapest);
         }
         state.left = state.left.saturating_sub(1);
         if state.left == 0 && WAYS > 1 {
@@ -257,7 +269,7 @@ mod tests {
         for fastest in 0..3 {
             let choice = Choice::<3>::default();
             let time = |way, _| if way == fastest { 1000 } else { 1200 };
-            run(&choice, 20, time);
+            run(&choice, 1000, time);
             let (went, whole) = run(&choice, 10_000, time);
             assert!(went[fastest] > 9500, "{went:?}");
             assert!(whole < 10_000 * 1020, "{whole}");
@@ -292,7 +304,7 @@ mod tests {
         for slow in [1010, 1100, 2000, 5000, 20_000] {
             let choice = Choice::<2>::default();
             let time = |way, _| [1000, slow][way];
-            run(&choice, 20, time);
+            run(&choice, 1000, time);
             let (went, whole) = run(&choice, 20_000, time);
             assert!(went[1] > 0 && whole < 20_000 * 1025, "{slow}: {went:?}, {whole}");
         }
