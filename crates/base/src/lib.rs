@@ -8,6 +8,7 @@ pub mod atomics;
 pub mod barrier;
 pub mod bytes;
 pub mod choice;
+pub mod clock;
 pub mod copy;
 pub mod desk;
 pub mod doorbell;
