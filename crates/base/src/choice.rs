@@ -105,14 +105,6 @@ impl<const WAYS: usize> Choice<WAYS> {
         State::of(self.state.load(Ordering::Relaxed)).now as usize
     }
 
-    /// Whether what is asked for next is a visit, or one of the first. What is not may go without being timed, if most of it is so short that
-    /// looking at a clock counts.
-    #[inline]
-    pub fn is_visiting(&self) -> bool {
-        let state = State::of(self.state.load(Ordering::Relaxed));
-        state.now != state.best || (state.known as usize) < WAYS
-    }
-
     /// `bytes` went by `way`, which took so long. Where several threads say so at once, some of it may be lost.
     pub fn learn(&self, way: usize, bytes: usize, nanoseconds: u64) {
         let mut state = State::of(self.state.load(Ordering::Relaxed));
