@@ -1,5 +1,5 @@
-/* Accesses to created windows, which the target carries out itself while it waits, and the kernel while it does not: the same results, and
- * each update once, whichever way it went. */
+/* Accesses to created windows, which the kernel carries out, or the target while it waits, or both together; which is the fastest is found out as they
+ * go. The same results, and each update once, whichever way it went. */
 #define _GNU_SOURCE
 #include "tool.h"
 #include <sched.h>
@@ -7,6 +7,8 @@
 static int rank, size;
 
 enum { MOST = (4 << 20) + 12345 };
+/* So often each way is tried, and more: of short accesses only one in eight says how fast its way is. */
+enum { TURNS = 16, SHORT = 32 << 10, SHORT_AGAIN = 8 };
 
 static unsigned char expected_byte(int turn, int at)
 {
@@ -24,23 +26,26 @@ static void lengths(void)
     MPI_Win_create(memory, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (rank == 0) {
         MPI_Win_lock_all(0, win);
-        for (int turn = 0; turn < 3 * LENGTHS; turn++) {
+        for (int turn = 0; turn < TURNS * LENGTHS; turn++) {
             int length = some[turn % LENGTHS], place = turn % 3;
             for (int at = 0; at < length; at++)
                 data[at] = expected_byte(turn, at);
-            memset(back, 0, (size_t)length + 1 < MOST ? (size_t)length + 1 : MOST);
-            MPI_Put(data, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
-            MPI_Win_flush(1, win);
-            MPI_Get(back, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
-            MPI_Win_flush(1, win);
-            CHECK(memcmp(back, data, (size_t)length) == 0, "%d bytes came back otherwise", length);
-            CHECK(back[length] == 0, "more than %d bytes came", length);
+            for (int again = 0; again < (length <= SHORT ? SHORT_AGAIN : 1); again++) {
+                data[0] = (unsigned char)(expected_byte(turn, 0) ^ again);
+                memset(back, 0, (size_t)length + 1 < MOST ? (size_t)length + 1 : MOST);
+                MPI_Put(data, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
+                MPI_Win_flush(1, win);
+                MPI_Get(back, length, MPI_BYTE, 1, place, length, MPI_BYTE, win);
+                MPI_Win_flush(1, win);
+                CHECK(memcmp(back, data, (size_t)length) == 0, "%d bytes came back otherwise", length);
+                CHECK(back[length] == 0, "more than %d bytes came", length);
+            }
         }
         MPI_Win_unlock_all(win);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
-        int turn = 3 * LENGTHS - 1, length = some[turn % LENGTHS], place = turn % 3;
+        int turn = TURNS * LENGTHS - 1, length = some[turn % LENGTHS], place = turn % 3;
         for (int at = 0; at < length; at++)
             CHECK_EQUAL(memory[place + at], expected_byte(turn, at));
     }
@@ -145,34 +150,50 @@ static void many_at_once(void)
     free(memory);
 }
 
-/* Until the target has carried something out itself. */
-static void goes_there(void)
+/* Until the target has carried out so many accesses of a length itself, or with the kernel and the origin. */
+static void goes_there(MPI_T_pvar_session session, int length, int times)
 {
-    int provided, *memory = calloc(1, sizeof *memory), one = 1, over = 0;
-    MPI_T_pvar_session session;
+    enum { ROUNDS = 1000, PLACES = 5, LAST_PLACE = (ROUNDS - 1) % PLACES };
+    unsigned char *memory = calloc(1, MOST), *data = calloc(1, MOST);
+    int over = 0;
     MPI_Win win;
-    SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    SUCCEEDS(MPI_T_pvar_session_create(&session));
     MPI_T_pvar_handle handle = pvar(session, "window_errands", NULL);
     SUCCEEDS(MPI_T_pvar_start(session, handle));
-    MPI_Win_create(memory, sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_create(memory, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     while (!over) {
         if (rank == 0) {
             MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
-            for (int round = 0; round < 1000; round++) {
-                MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+            for (int round = 0; round < ROUNDS; round++) {
+                for (int at = 0; at < length; at += 509)
+                    data[at] = expected_byte(round, at);
+                MPI_Put(data, length, MPI_BYTE, 1, round % PLACES, length, MPI_BYTE, win);
                 MPI_Win_flush(1, win);
             }
             MPI_Win_unlock(1, win);
         }
         MPI_Barrier(MPI_COMM_WORLD);
-        over = rank == 1 && pvar_value(session, handle) > 0;
+        for (int at = 0; rank == 1 && at < length; at += 509)
+            CHECK_EQUAL(memory[LAST_PLACE + at], expected_byte(ROUNDS - 1, at));
+        over = rank == 1 && pvar_value(session, handle) >= (uint64_t)times;
         MPI_Bcast(&over, 1, MPI_INT, 1, MPI_COMM_WORLD);
     }
     MPI_Win_free(&win);
+    SUCCEEDS(MPI_T_pvar_handle_free(session, &handle));
+    free(memory);
+    free(data);
+}
+
+static void go_there(void)
+{
+    int provided;
+    MPI_T_pvar_session session;
+    SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    SUCCEEDS(MPI_T_pvar_session_create(&session));
+    goes_there(session, 4, 4);
+    goes_there(session, 1000, 4);
+    goes_there(session, 100000, 8);
     SUCCEEDS(MPI_T_pvar_session_free(&session));
     SUCCEEDS(MPI_T_finalize());
-    free(memory);
 }
 
 int main(int argc, char **argv)
@@ -187,7 +208,7 @@ int main(int argc, char **argv)
     /* Ranks that share processors do not wait for each other. */
     cpu_set_t mine;
     if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) >= size)
-        goes_there();
+        go_there();
     MPI_Finalize();
     if (rank == 0)
         puts("errands: ok");

@@ -7,6 +7,8 @@ mod address;
 pub mod atomics;
 pub mod barrier;
 pub mod bytes;
+pub mod choice;
+pub mod clock;
 pub mod copy;
 pub mod desk;
 pub mod doorbell;

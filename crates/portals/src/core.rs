@@ -311,11 +311,11 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            self.start_transfer(nic, self.me, index, outcome);
+            self.start_transfer(nic, self.me, index, 0, outcome);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::PIPED != 0 {
-            transfer::start_piped(nic, index);
+            transfer::start_piped(nic, index, 0);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::BULK != 0 {
@@ -559,14 +559,14 @@ impl Core {
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
-                    self.start_transfer(nic, of, index, outcome);
+                    self.start_transfer(nic, of, index, arrival.since, outcome);
                     return true;
                 }
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
             }
             Payload::Piped(pipe) => {
                 record.remote.set(pipe);
-                transfer::start_piped(nic, index);
+                transfer::start_piped(nic, index, arrival.since);
                 return true;
             }
             Payload::Inline(_) | Payload::Long(_) => (),

@@ -7,6 +7,7 @@
 //! A target that computes, sleeps, or lost its processor is not waited for. Who asks takes the question back, and goes another way.
 
 use crate::core::Core;
+use crate::remote::{Remote, RemoteCopy};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::desk::{Desk, Seat, Words};
@@ -27,6 +28,9 @@ const INLINE: usize = INLINE_WORDS * 8;
 /// Bytes of the piece that longer data goes through, and bytes after which the other side is told.
 const ROOM: usize = 256 << 10;
 const UNIT: usize = 16 << 10;
+/// Where both sides copy, one claims an eighth or so at a time, in whole pages of memory.
+const UNITS: usize = 8;
+const LEAST_UNIT: usize = 16 << 10;
 /// The longest errand, in bytes: its target does nothing else meanwhile.
 const LONGEST: usize = 4 << 20;
 
@@ -45,6 +49,8 @@ const ASK_EVERY: u32 = 1_000_000;
 const WRITE: u64 = 1;
 const READ: u64 = 2;
 const UPDATE: u64 = 3;
+const SHARED_WRITE: u64 = 4;
+const SHARED_READ: u64 = 5;
 const KIND_BITS: u32 = 8;
 
 /// What a process knows about errands.
@@ -55,6 +61,24 @@ pub struct Errands {
     /// Accesses to targets that slept.
     met_asleep: AtomicU32,
     updater: OnceLock<Updater>,
+    /// What is known of the ways to the memory of others.
+    pub remote: Remote,
+}
+
+/// How asking a target went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Done,
+    /// It was not asked at all.
+    Away,
+    /// It did not take the question up, or could not do it all.
+    InVain,
+}
+
+impl Asked {
+    fn of(done: bool) -> Asked {
+        if done { Asked::Done } else { Asked::InVain }
+    }
 }
 
 impl Errands {
@@ -170,59 +194,77 @@ impl Core {
         Some(inline_of(self.ask(&seat, target, question, || false)?))
     }
 
-    /// Whether `length` bytes from `local` on now stand at `remote` in the memory of the target.
+    /// Has the target copy, which lies in the question or goes through a piece of shared memory.
     #[inline]
-    pub fn ask_write(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
+    pub fn ask_for(&self, copy: &RemoteCopy) -> Asked {
+        let &RemoteCopy { target, write, remote, local, length } = copy;
         if length > INLINE {
-            return self.ask_parts(target, WRITE, remote, local, length);
+            return self.ask_parts(copy, |seat, part| self.ask_long(seat, part));
         }
-        let Some(seat) = self.seat_at(target, length) else { return false };
-        let question = question(WRITE, remote, length, read_words(local, length));
-        self.ask(&seat, target, question, || false).is_some()
+        let Some(seat) = self.seat_at(target, length) else { return Asked::Away };
+        if write {
+            let question = question(WRITE, remote, length, read_words(local, length));
+            return Asked::of(self.ask(&seat, target, question, || false).is_some());
+        }
+        let question = question(READ, remote, length, [0; INLINE_WORDS]);
+        let Some(answer) = self.ask(&seat, target, question, || false) else { return Asked::InVain };
+        write_words(&inline_of(answer), local, length);
+        Asked::Done
     }
 
-    /// Whether the `length` bytes at `remote` in the memory of the target now stand at `local`.
-    #[inline]
-    pub fn ask_read(&self, target: u32, remote: UserAddress, local: UserAddress, length: usize) -> bool {
-        if length > INLINE {
-            return self.ask_parts(target, READ, remote, local, length);
-        }
-        let Some(seat) = self.seat_at(target, length) else { return false };
-        let question = question(READ, remote, length, [0; INLINE_WORDS]);
-        let Some(answer) = self.ask(&seat, target, question, || false) else { return false };
-        write_words(&inline_of(answer), local, length);
-        true
+    /// Has the target copy a share, by the kernel, and copies the other.
+    pub fn ask_to_share(&self, copy: &RemoteCopy) -> Asked {
+        self.ask_parts(copy, |seat, part| self.ask_shared(seat, part))
     }
 
     /// One errand after the other. What was done before one fails is done again by whoever goes another way then.
-    fn ask_parts(
-        &self,
-        target: u32,
-        kind: u64,
-        remote: UserAddress,
-        local: UserAddress,
-        length: usize,
-    ) -> bool {
-        (0..length).step_by(LONGEST).all(|skip| {
-            let (remote, local) = (remote.offset(skip as i64), local.offset(skip as i64));
-            let Some(seat) = self.seat_at(target, length) else { return false };
-            self.ask_long(&seat, target, kind, remote, local, LONGEST.min(length - skip))
-        })
+    fn ask_parts(&self, copy: &RemoteCopy, ask: impl Fn(&Seat<'_>, &RemoteCopy) -> bool) -> Asked {
+        for skip in (0..copy.length).step_by(LONGEST) {
+            let Some(seat) = self.seat_at(copy.target, copy.length) else {
+                return if skip == 0 { Asked::Away } else { Asked::InVain };
+            };
+            let part = RemoteCopy {
+                remote: copy.remote.offset(skip as i64),
+                local: copy.local.offset(skip as i64),
+                length: LONGEST.min(copy.length - skip),
+                ..*copy
+            };
+            if !ask(&seat, &part) {
+                return Asked::InVain;
+            }
+        }
+        Asked::Done
     }
 
-    fn ask_long(
-        &self,
-        seat: &Seat<'_>,
-        target: u32,
-        kind: u64,
-        remote: UserAddress,
-        local: UserAddress,
-        length: usize,
-    ) -> bool {
+    /// Whether all of it has been copied. Nothing is lost where the target does not look: then this side copies all.
+    fn ask_shared(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
+        let &RemoteCopy { target, write, remote, local, length } = copy;
+        let Some((piece, gauge)) = self.claim_pipe(0) else { return false };
+        let share = Share { core: self, gauge, copy };
+        let kind = if write { SHARED_WRITE } else { SHARED_READ };
+        seat.ask(self.me, question(kind, remote, length, [piece.0, local.value() as u64, 0, 0]));
+        let mut done = share.copy(1);
+        if !seat.withdraw() {
+            let mut patience = self.patience(target);
+            let answer = loop {
+                let answer = seat.answer();
+                if answer.is_some() || !patience.look() {
+                    break answer;
+                }
+            };
+            done &= answer.is_some_and(|words| inline_of(words)[0] != 0);
+        }
+        self.transport.discard(piece);
+        done
+    }
+
+    fn ask_long(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
+        let &RemoteCopy { target, write, remote, local, length } = copy;
         let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
         let mut stream = Stream { core: self, other: target, piece, gauge, user: local, length, done: 0 };
+        let kind = if write { WRITE } else { READ };
         let question = question(kind, remote, length, [piece.0, 0, 0, 0]);
-        let answered = if kind == WRITE {
+        let answered = if write {
             // The first part is there when the target looks; with more it would look in vain too long.
             stream.fill();
             self.ask(seat, target, question, || stream.fill()).is_some()
@@ -251,6 +293,12 @@ impl Core {
                 self.carry_out_long(asker, what == WRITE, address, length, Bulk(inline[0]))
             }
             WRITE => write_words(&inline, address, length),
+            SHARED_WRITE | SHARED_READ => {
+                let remote = UserAddress::restore(inline[1] as usize);
+                let write = what == SHARED_READ;
+                let copy = RemoteCopy { target: asker, write, remote, local: address, length };
+                inline[0] = u64::from(self.carry_out_share(&copy, Bulk(inline[0])));
+            }
             READ => inline = read_words(address, length),
             _ => {
                 if let Some(updater) = self.errands.updater.get() {
@@ -261,6 +309,11 @@ impl Core {
         desk.answer(question(what, address, length, inline));
         self.counters.count_any(WINDOW_ERRANDS, 1);
         true
+    }
+
+    /// Whether all went well that was claimed.
+    fn carry_out_share(&self, copy: &RemoteCopy, piece: Bulk) -> bool {
+        self.transport.gauge(piece).is_some_and(|gauge| Share { core: self, gauge, copy }.copy(1 << BACK))
     }
 
     fn carry_out_long(&self, asker: u32, write: bool, address: UserAddress, length: usize, piece: Bulk) {
@@ -286,6 +339,43 @@ fn question(what: u64, address: UserAddress, length: usize, inline: [u64; INLINE
 fn inline_of(words: Words) -> [u64; INLINE_WORDS] {
     let [_, _, _, inline @ ..] = words;
     inline
+}
+
+/// One side's view of an access of which both sides copy what they claim: who asks from the start on, the other one from the end on, so that each
+/// finds in its own cache what it copied the last time.
+struct Share<'a> {
+    core: &'a Core,
+    /// How much is claimed is in `filled`: units from the start, and above [`BACK`] units from the end.
+    gauge: Gauge<'a>,
+    copy: &'a RemoteCopy,
+}
+
+const BACK: u32 = 32;
+
+impl Share<'_> {
+    /// Copies units until none is left. `one`: a unit from the start or from the end. `false`: one that this side has claimed could not be copied.
+    fn copy(&self, one: u64) -> bool {
+        let length = self.copy.length;
+        let unit = (length / UNITS).next_multiple_of(LEAST_UNIT);
+        let units = length.div_ceil(unit);
+        loop {
+            let claimed = self.gauge.filled.fetch_add(one, Ordering::Relaxed);
+            let (front, back) = ((claimed & (u64::MAX >> BACK)) as usize, (claimed >> BACK) as usize);
+            if front + back >= units {
+                return true;
+            }
+            let at = unit * if one == 1 { front } else { units - 1 - back };
+            let part = RemoteCopy {
+                remote: self.copy.remote.offset(at as i64),
+                local: self.copy.local.offset(at as i64),
+                length: unit.min(length - at),
+                ..*self.copy
+            };
+            if self.core.copy_by_kernel(&part).is_err() {
+                return false;
+            }
+        }
+    }
 }
 
 /// One side's part of a long errand.

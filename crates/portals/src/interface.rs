@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::errand::{UpdateWords, Updater};
 use crate::helper::Helper;
 use crate::memory::{Descriptions, Memory};
+use crate::remote::RemoteCopy;
 use crate::segment::Segment;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
@@ -630,21 +631,39 @@ impl Interface {
         self.core.errands.set_updater(updater);
     }
 
-    /// As [`Interface::write_memory`], by `peer` itself, if that waits and is awake. `false`: it is not, and nothing has been done.
-    /// The memory must be there: nobody asks the kernel.
+    /// As [`Interface::write_memory`], of memory that is known to be there: a `peer` that waits may be asked to take part, if that is the
+    /// faster way, and nobody asks the kernel then.
+    ///
+    /// # Errors
+    /// As for [`Interface::write_memory`].
     #[inline]
-    pub fn ask_write(&self, peer: ProcessId, remote: UserAddress, local: UserAddress, length: usize) -> bool {
-        self.core.ask_write(peer.0, remote, local, length)
+    pub fn write_known(
+        &self,
+        peer: ProcessId,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        self.core.copy_known(&RemoteCopy { target: peer.0, write: true, remote, local, length })
     }
 
-    /// As [`Interface::read_memory`], as [`Interface::ask_write`].
+    /// As [`Interface::read_memory`], as [`Interface::write_known`].
+    ///
+    /// # Errors
+    /// As for [`Interface::read_memory`].
     #[inline]
-    pub fn ask_read(&self, peer: ProcessId, remote: UserAddress, local: UserAddress, length: usize) -> bool {
-        self.core.ask_read(peer.0, remote, local, length)
+    pub fn read_known(
+        &self,
+        peer: ProcessId,
+        remote: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        self.core.copy_known(&RemoteCopy { target: peer.0, write: false, remote, local, length })
     }
 
     /// Has `peer` update its memory at `remote`, as its [`Updater`] does, which gets all that is given here. What it leaves in the
-    /// words. `None`: as for [`Interface::ask_write`].
+    /// words. `None`: it does not wait, or sleeps, and nothing has been done.
     #[inline]
     pub fn ask_update(
         &self,

@@ -11,6 +11,7 @@
 //! * `far`: peers on other nodes; `travel`: what is counted of messages;
 //! * `receive_soon`: the short way of a blocking receive; `parked`: that of a nonblocking one; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
+//! * `remote`: memory of another process, reached by the kernel or, see `errand`, with its help;
 //! * `segment`: memory that a group shares, with locks, for one-sided communication;
 //! * [`target`]: the semantics of Portals 4 and Portals 3 in full, on the same records.
 //!
@@ -37,6 +38,7 @@ mod pipe;
 mod progress;
 mod receive_soon;
 mod record;
+mod remote;
 mod segment;
 mod send;
 mod slab;

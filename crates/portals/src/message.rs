@@ -5,9 +5,11 @@
 //! | `INLINE`    | match bits, header data, bytes, and more slots of them; or their number, and a run of them | bytes in the last slot |
 //! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
-//! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
+//! | `DIRECT`    | match bits, header data, address, length, user, since | 1 if an ack is wanted |
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
-//! | `PIPED`     | match bits, header data, piece, length, user         | 1 if an ack is wanted |
+//! | `PIPED`     | match bits, header data, piece, length, user, since  | 1 if an ack is wanted |
+//!
+//! `since` is the time at which it was sent, if it was sent to a target that waited for it; else 0.
 //!
 //! Between nodes, where the last two words of a message with a payload name the payload and its length:
 //!
@@ -111,6 +113,8 @@ pub struct Arrival<'a> {
     pub ack: bool,
     /// What the events at the initiator carry.
     pub user: u64,
+    /// Where its time is taken: when it was sent, see above. Else 0.
+    pub since: u64,
     pub payload: Payload<'a>,
 }
 
@@ -218,7 +222,8 @@ impl<'a> Incoming<'a> {
             }
             _ => return FarMessage::decode(message).map(Incoming::Far),
         };
-        Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, payload }))
+        let since = if matches!(kind, DIRECT | PIPED) { words[5] } else { 0 };
+        Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, since, payload }))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Longer messages between two processes that both wait: through a piece of shared memory that the initiator fills
 //! while the target drains it.
 //!
-//! With both sides at it that is faster than the kernel's copy from process to process; with one, it is not. It begins
-//! in one of two ways:
+//! With both sides at it that is faster than the kernel's copy from process to process on some processors, and slower on others, which is
+//! found out for long messages; with one it is slower. It begins in one of two ways:
 //!
 //! * a `PIPED` message goes to a target that waits: it names the pipe, and its data follows at once, before anybody has
 //!   matched it. The put is over once all of it is in the pipe;
@@ -16,6 +16,7 @@ use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
 use crate::memory::{Memory, Place};
 use crate::message::{self, PIPED};
+use crate::nic::DIRECT_WAY;
 use crate::record::kind;
 use crate::transfer::Work;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
@@ -24,6 +25,9 @@ use std::sync::Mutex;
 
 /// Shorter messages are copied in and out at once.
 pub const PIPE_LEAST: usize = 16 << 10;
+/// Messages that are not longer always go through a pipe to a target that waits. The time that a message takes does not show all: where the
+/// other side has read the buffer itself, its owner writes it more slowly the next time, which weighs more for shorter ones.
+pub const ALWAYS_PIPED: usize = 64 << 10;
 /// Pipes to one target at a time, of those that a match asks for.
 const PIPES: usize = 2;
 /// Shorter messages fit into any last cache.
@@ -95,6 +99,27 @@ impl Core {
             && self.waits(target)
     }
 
+    /// Whether the kernel is to copy a long message of one run of bytes between two processes that wait, one of which is this one.
+    pub fn prefers_direct(&self, target: u32, initiator: u32, length: usize) -> bool {
+        let ways = self.nic_of(target).ways_from(initiator);
+        length > ALWAYS_PIPED
+            && ways.of(length).way() == DIRECT_WAY
+            && self.transport.reaches(if target == self.me { initiator } else { target })
+    }
+
+    /// Whether a target waits for a long message that this process now sends, and will take part in moving it; and this one too.
+    pub fn is_taken_at_once(&self, put: &Put) -> bool {
+        let target = put.target.0;
+        let waited_for = match self.transport.shown(target) {
+            Waiting::Not | Waiting::ForElse => false,
+            Waiting::For(process) => process == self.me,
+            Waiting::ForAny => true,
+        };
+        // Who goes on computing would keep a pipe half filled.
+        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
+        waited_for && stays && target != self.me && self.transport.spins() != 0
+    }
+
     /// A piece of this process, of so many bytes, that one side is to fill while the other drains it.
     pub fn claim_pipe(&self, bytes: usize) -> Option<(Bulk, Gauge<'_>)> {
         let pipe = self.transport.claim(bytes)?;
@@ -107,23 +132,16 @@ impl Core {
         Some((pipe, gauge))
     }
 
-    /// Sends a put through a pipe, if both sides will wait. `None`: not so.
-    pub fn send_piped(&self, put: &Put) -> Option<PutOutcome> {
+    /// Sends a put through a pipe, whose target [takes it at once](Core::is_taken_at_once). `None`: there is no room for one.
+    pub fn send_piped(&self, put: &Put, since: u64) -> Option<PutOutcome> {
         let target = put.target.0;
         let room = self.transport.pipe_bytes(target);
-        let waited_for = match self.transport.shown(target) {
-            Waiting::Not | Waiting::ForElse => false,
-            Waiting::For(process) => process == self.me,
-            Waiting::ForAny => true,
-        };
-        // Who goes on computing would keep a pipe half filled.
-        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
-        if room == 0 || !waited_for || !stays || target == self.me || self.transport.spins() == 0 {
+        if room == 0 {
             return None;
         }
         let (pipe, _) = self.claim_pipe(put.length.min(room))?;
         let ack = put.ack == Ack::Matched;
-        let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user];
+        let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user, since];
         self.expect(target, u32::from(ack));
         if !self.transport.post(target, message::tag(PIPED, usize::from(ack), self.me), &words) {
             self.received(target, u32::from(ack));

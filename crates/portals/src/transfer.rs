@@ -7,9 +7,10 @@
 //!   gets nothing;
 //! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
 //! * the state: which sides cannot reach the other's memory, whether the owner may still claim something, and whether
-//!   the message goes through a pipe.
+//!   the message goes through a pipe;
+//! * the time at which it was sent, if what it takes says which way is the faster one.
 //!
-//! When both wait as the message matches, it goes through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
+//! When both wait as the message matches, it may go through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
 //! chunks straight between the two buffers, the target and the initiator alike. When neither can reach the other's
 //! memory, or where the bytes of one side have gaps between them, the initiator copies chunks into bulk pieces and sends
 //! those, at most [`PIECES`] ahead of the target, who copies them out.
@@ -18,10 +19,11 @@ use crate::core::{Core, Driver, Outcome, notice};
 use crate::interface::EventKind;
 use crate::memory::{Memory, Place};
 use crate::message::{self, PIECE, Piece};
-use crate::nic::Nic;
+use crate::nic::{DIRECT_WAY, Nic, PIPE_WAY};
 use crate::pipe::Incoming;
 use crate::record::kind;
 use parnass_base::atomics::Ordering;
+use parnass_base::clock::nanoseconds;
 use parnass_counters::DIRECT_PIPED;
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
@@ -40,6 +42,7 @@ const BUDGET: u64 = 2 << 20;
 const CLAIM: usize = 0;
 const DONE: usize = 1;
 const STATE: usize = 2;
+const SINCE: usize = 3;
 const CHUNK_BITS: u32 = 40;
 const CHUNK_MASK: u64 = (1 << CHUNK_BITS) - 1;
 /// A claim word that lets nobody claim anything.
@@ -59,18 +62,19 @@ const TELLS: u64 = 32;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
 /// Turns a record that is in no list, and that names a pipe, into a transfer. Lock held.
-pub fn start_piped(nic: &Nic, index: u32) {
-    begin(nic, index, PIPED, NO_CLAIM);
+pub fn start_piped(nic: &Nic, index: u32, since: u64) {
+    begin(nic, index, PIPED, NO_CLAIM, since);
     // Release pairs with the acquire in `drain_pipes`.
     nic.control.piped.fetch_add(1, Ordering::Release);
 }
 
-fn begin(nic: &Nic, index: u32, state: u64, claim: u64) {
+fn begin(nic: &Nic, index: u32, state: u64, claim: u64, since: u64) {
     let record = nic.slab.at(index);
     record.kind.set(kind::TRANSFER);
     record.detail.set(0);
     record.data[DONE].store(0, Ordering::Relaxed);
     record.data[STATE].store(state, Ordering::Relaxed);
+    record.data[SINCE].store(since, Ordering::Relaxed);
     record.data[CLAIM].store(claim, Ordering::Release);
     nic.slab.push(&nic.control.transfers, index);
 }
@@ -218,21 +222,23 @@ impl Work {
 impl Core {
     /// Turns a record of the NIC of `of` that is in no list, with a message whose data is in the initiator's memory, into
     /// a transfer. Lock held.
-    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, outcome: &mut Outcome) {
+    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, since: u64, outcome: &mut Outcome) {
         let record = nic.slab.at(index);
         let initiator = record.source.get();
         let gaps = [&record.remote, &record.address]
             .into_iter()
             .any(|word| Memory::from_word(word.get()).is_described());
         let mark = u64::from(record.generation.get()) << CHUNK_BITS;
-        let wants_pipe = self.wants_pipe(of, initiator);
+        let length = record.length.get();
+        let prefers_direct = || !gaps && self.prefers_direct(of, initiator, length as usize);
+        let wants_pipe = self.wants_pipe(of, initiator) && !prefers_direct();
         let in_pieces = gaps && initiator != of;
         if wants_pipe {
-            begin(nic, index, WANTS_PIPE, NO_CLAIM);
+            begin(nic, index, WANTS_PIPE, NO_CLAIM, since);
         } else if in_pieces {
-            begin(nic, index, NEITHER_CAN | UNCOUNTED, mark);
+            begin(nic, index, NEITHER_CAN | UNCOUNTED, mark, since);
         } else {
-            begin(nic, index, 0, mark);
+            begin(nic, index, 0, mark, since);
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
         outcome.calls.push((initiator, wants_pipe || in_pieces));
@@ -455,7 +461,16 @@ impl Core {
         } else {
             (EventKind::Failed, EventKind::Failed)
         };
-        if record.data[STATE].load(Ordering::Relaxed) & (PIPED | TELLS) != PIPED {
+        let state = record.data[STATE].load(Ordering::Relaxed);
+        let since = record.data[SINCE].load(Ordering::Relaxed);
+        if since != 0 && put == EventKind::Put {
+            // What was sent as a direct message because that was asked for, and then needed a pipe, tells of the direct way too.
+            let way = if state & (PIPED | TELLS) == PIPED { PIPE_WAY } else { DIRECT_WAY };
+            let length = record.length.get() as usize;
+            let spent = nanoseconds().saturating_sub(since);
+            nic.ways_from(record.source.get()).of(length).learn(way, length, spent);
+        }
+        if state & (PIPED | TELLS) != PIPED {
             outcome.notices.push((record.source.get(), notice(record, of, send)));
         }
         nic.slab.remove(&nic.control.transfers, index);

@@ -4,8 +4,8 @@
 //! target on the same node:
 //!
 //! * allocated and shared windows lie in a [`Segment`] that all ranks of the node map: loads and stores;
-//! * created and dynamic windows lie in memory of their own process: the kernel copies. What is attached to a dynamic one is
-//!   published in the segment, and looked up before (see `attached`).
+//! * created and dynamic windows lie in memory of their own process: the kernel copies, or for a created one the target itself while it
+//!   waits, if that is faster. What is attached to a dynamic one is published in the segment, and looked up before (see `attached`).
 //!
 //! Where there is neither (other nodes, or a kernel that does not permit it), requests go by messages, which an activity of the
 //! target carries out: see `far` and `service`.

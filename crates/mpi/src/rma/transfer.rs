@@ -38,7 +38,7 @@ pub(super) struct Spot<'a> {
     pub datatype: &'a Arc<Datatype>,
     /// Whether it lies in this process's address space.
     pub direct: bool,
-    /// Whether the target may be asked to carry the operation out: the memory is known to be there.
+    /// Whether the target may be asked to take part: the memory is known to be there.
     pub asked: bool,
 }
 
@@ -68,10 +68,11 @@ impl Spot<'_> {
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
                     let (target, local) = (self.target.process, packed.offset(skip as i64));
-                    if self.asked && process.nic().ask_write(target, remote, local, bytes) {
-                        return Ok(());
+                    if self.asked {
+                        process.nic().write_known(target, remote, local, bytes)
+                    } else {
+                        process.nic().write_memory(target, remote, local, bytes)
                     }
-                    process.nic().write_memory(target, remote, local, bytes)
                 });
             }
         }
@@ -87,10 +88,11 @@ impl Spot<'_> {
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
                     let (target, local) = (self.target.process, packed.offset(skip as i64));
-                    if self.asked && process.nic().ask_read(target, remote, local, bytes) {
-                        return Ok(());
+                    if self.asked {
+                        process.nic().read_known(target, remote, local, bytes)
+                    } else {
+                        process.nic().read_memory(target, remote, local, bytes)
                     }
-                    process.nic().read_memory(target, remote, local, bytes)
                 });
             }
         }
