@@ -481,6 +481,19 @@ mod tests {
         }
     }
 
+    /// The first `length` bytes of `content` are in the message, and so many of them as are asked for are copied out, and no more.
+    fn assert_arrived(message: &Arrived<'_>, content: &[u8], length: usize) {
+        let target = crate::Scratch::new(content.len());
+        for part in [0, length / 2, length] {
+            target.address().write(&vec![0xee; content.len()]);
+            assert!(message.copy_to(HEAD, target.address(), part));
+            let mut arrived = vec![0; content.len()];
+            target.address().read(&mut arrived);
+            assert_eq!(arrived[..part], content[..part]);
+            assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
+        }
+    }
+
     #[test]
     fn long_messages_of_every_length_arrive_whole() {
         let (control, slots) = (LaneControl::default(), (0..16).map(|_| Slot::default()).collect::<Vec<_>>());
@@ -488,7 +501,7 @@ mod tests {
         let known = Plain::new(0);
         // Bytes that look like commits of any position.
         let content: Vec<u8> = (0..120u64).flat_map(|position| (position + 1).to_ne_bytes()).collect();
-        let (source, target) = (crate::Scratch::new(content.len()), crate::Scratch::new(content.len()));
+        let source = crate::Scratch::new(content.len());
         source.address().write(&content);
         for length in (0..=500).chain([15 * 56 + 40]) {
             let count = 1 + further(length);
@@ -499,14 +512,7 @@ mod tests {
             assert!(count <= 8 || !lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             let (message, slots) = lane.read(lane.head()).unwrap();
             assert_eq!((message.tag, slots, &message.words[..2]), (5, count, &[7, 8][..]));
-            for part in [0, length / 2, length] {
-                target.address().write(&vec![0xee; content.len()]);
-                assert!(message.copy_to(HEAD, target.address(), part));
-                let mut arrived = vec![0; content.len()];
-                target.address().read(&mut arrived);
-                assert_eq!(arrived[..part], content[..part]);
-                assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
-            }
+            assert_arrived(&message, &content, length);
             lane.advance(lane.head() + slots as u64);
             assert!(lane.looks_empty());
         }
@@ -520,7 +526,7 @@ mod tests {
         let known = Plain::new(0);
         let producer = Producer { known_head: &known, alone: true, overlaps: true };
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
-        let (source, target) = (crate::Scratch::new(RUN_BYTES), crate::Scratch::new(RUN_BYTES));
+        let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
         assert!(!Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1));
         for length in (1..100).chain(
@@ -532,14 +538,7 @@ mod tests {
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
             assert!(message.is_long());
             assert_eq!(message.bytes(last_bytes(length)), length);
-            for part in [0, length / 2, length] {
-                target.address().write(&vec![0xee; RUN_BYTES]);
-                assert!(message.copy_to(HEAD, target.address(), part));
-                let mut arrived = vec![0; RUN_BYTES];
-                target.address().read(&mut arrived);
-                assert_eq!(arrived[..part], content[..part]);
-                assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
-            }
+            assert_arrived(&message, &content, length);
             lane.advance(lane.head() + slots as u64);
             assert!(lane.looks_empty());
         }
