@@ -132,9 +132,7 @@ impl Arrived<'_> {
         // Nobody gets the slots back before they are written: a message may be received in part.
         lane.awaits(self.first + self.further as u64 - 1)
     }
-}
 
-impl Arrived<'_> {
     fn copy_run(&self, lane: Lane<'_>, run: UserAddress, target: UserAddress, length: usize) -> bool {
         assert!(length <= RUN_BYTES, "{length} bytes of a run");
         for step in 0..=self.further {
@@ -185,7 +183,7 @@ impl Default for LaneControl {
 
 /// How many slots a message of [`HEAD`] words and `bytes` bytes has after its first.
 #[inline(always)]
-pub fn further(bytes: usize) -> usize {
+fn further(bytes: usize) -> usize {
     if bytes <= FIRST_BYTES { 0 } else { (bytes - FIRST_BYTES).div_ceil(SLOT_BYTES) }
 }
 
@@ -197,7 +195,7 @@ pub fn last_bytes(bytes: usize) -> usize {
 
 /// The bytes of a message with so many slots after its first, and so many bytes in the last.
 #[inline(always)]
-pub fn bytes(further: usize, last: usize) -> usize {
+fn bytes(further: usize, last: usize) -> usize {
     if further == 0 { last } else { FIRST_BYTES + (further - 1) * SLOT_BYTES + last }
 }
 
@@ -209,7 +207,8 @@ pub struct Producer<'a> {
     /// Whether nobody else, in no thread and no process, sends on this lane: then nothing is read and modified at once.
     pub alone: bool,
     /// Whether the first slot of a message is committed before the others are filled, so that the consumer reads while
-    /// this producer writes. Not where the two may share a processor: who loses it half-way leaves the other waiting.
+    /// this producer writes, and handed over to the consumer's core. Not where the two may share a processor: who loses it half-way leaves
+    /// the other waiting.
     pub overlaps: bool,
 }
 
@@ -312,10 +311,7 @@ impl<'a> Lane<'a> {
             if whole < row.len() {
                 let slot = &row[whole];
                 slot.fill(0, source.offset(done as i64), length - done);
-                slot.commit(position + whole as u64, 0, 0);
-                if producer.overlaps {
-                    hand_over(slot);
-                }
+                slot.commit_further(position + whole as u64, producer.overlaps);
             }
             position += row.len() as u64;
         }
@@ -349,7 +345,7 @@ impl<'a> Lane<'a> {
             let position = first + step as u64;
             let slot = self.slot(position);
             if step > 0 {
-                slot.commit(position, 0, 0);
+                slot.commit_further(position, false);
             } else {
                 for (cell, word) in slot.words[1..].iter().zip(head.into_iter().chain([length as u64])) {
                     cell.store(word, Ordering::Relaxed);

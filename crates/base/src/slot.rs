@@ -91,6 +91,15 @@ impl Slot {
         // Release pairs with the acquire in `peek`.
         self.words[0].store(word, Ordering::Release);
     }
+
+    /// Commits a slot that is not the first of its message.
+    #[inline(always)]
+    pub(crate) fn commit_further(&self, position: u64, hands_over: bool) {
+        self.commit(position, 0, 0);
+        if hands_over {
+            hand_over(self);
+        }
+    }
 }
 
 /// Fills slots, the first of them at `position`, with the bytes of a message from `source` on, and commits one after the other.
@@ -104,10 +113,7 @@ pub(crate) fn fill(slots: &[Slot], position: u64, source: UserAddress, hands_ove
     }
     for (index, slot) in slots.iter().enumerate() {
         slot.fill(0, source.offset((index * SLOT_BYTES) as i64), SLOT_BYTES);
-        slot.commit(position + index as u64, 0, 0);
-        if hands_over {
-            hand_over(slot);
-        }
+        slot.commit_further(position + index as u64, hands_over);
     }
 }
 
@@ -143,10 +149,7 @@ unsafe fn fill_by_vectors(slots: &[Slot], position: u64, source: UserAddress, ha
             _mm256_storeu_si256(words.add(8).cast(), _mm256_loadu_si256(bytes.cast()));
             _mm256_storeu_si256(words.add(32).cast(), _mm256_loadu_si256(bytes.add(24).cast()));
         }
-        slot.commit(position + index as u64, 0, 0);
-        if hands_over {
-            hand_over(slot);
-        }
+        slot.commit_further(position + index as u64, hands_over);
     }
 }
 

@@ -29,12 +29,8 @@ struct Peer {
     /// The slots of all its lanes, one lane after the other.
     slots: Table<Slot>,
     bulk: Window,
-    /// Its mailboxes.
-    area: Window,
     /// Where the runs of its lanes start, one lane after the other; `slots` keeps the mapping.
     runs: UserAddress,
-    /// Whether memory stands behind those of its lane for this process: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
-    runs_stand: AtomicU8,
     /// Its lane for this process.
     outgoing: OwnLane,
     /// How far that was read when last looked.
@@ -51,12 +47,20 @@ const BULK_BYTES_AT_ONCE: usize = 64 << 10;
 struct OwnLane {
     control: Placed<LaneControl>,
     slots: Table<Slot>,
+    runs: Window,
+    /// Whether memory stands behind the runs: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
+    runs_stand: AtomicU8,
 }
 
-/// Where the runs of a lane start.
-#[inline(always)]
-fn runs_of(peer: &Peer, lane: usize) -> UserAddress {
-    peer.runs.offset((lane * LANE_RUNS_BYTES) as i64)
+impl OwnLane {
+    /// Whether memory stands behind the runs. Reserved with the first use.
+    fn runs_stand(&self) -> bool {
+        if self.runs_stand.load(Ordering::Relaxed) == UNKNOWN {
+            let stands = self.runs.reserve(0, LANE_RUNS_BYTES).is_ok();
+            self.runs_stand.store(if stands { REACHED } else { REFUSED }, Ordering::Relaxed);
+        }
+        self.runs_stand.load(Ordering::Relaxed) == REACHED
+    }
 }
 
 const UNKNOWN: u8 = 0;
@@ -131,13 +135,13 @@ impl SharedMemory {
                     outgoing: OwnLane {
                         control: area.record(control),
                         slots: area.table(slots, slots_per_lane),
+                        runs: area.window(RUNS_AT + lane * LANE_RUNS_BYTES, LANE_RUNS_BYTES),
+                        runs_stand: AtomicU8::new(UNKNOWN),
                     },
                     station: memory.station(rank),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
-                    area: area.window(0, NIC_AT),
                     runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
-                    runs_stand: AtomicU8::new(UNKNOWN),
                     known_head: AtomicU64::new(0),
                     reach: AtomicU8::new(UNKNOWN),
                 }
@@ -202,13 +206,12 @@ impl SharedMemory {
     fn lane<'a>(&self, of: &'a Peer, lane: usize) -> Lane<'a> {
         let first = lane * self.slots_per_lane;
         let slots = &of.slots[first..first + self.slots_per_lane];
-        Lane::new(&of.station.lanes[lane], slots).with_runs(runs_of(of, lane))
+        Lane::new(&of.station.lanes[lane], slots).with_runs(of.runs.offset((lane * LANE_RUNS_BYTES) as i64))
     }
 
     #[inline(always)]
     fn outgoing<'a>(&self, peer: &'a Peer) -> (Lane<'a>, Producer<'a>) {
-        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots)
-            .with_runs(runs_of(peer, self.rank as usize % self.lanes));
+        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
         let alone = self.alone.load(Ordering::Relaxed);
         (lane, Producer { known_head: &peer.known_head, alone, overlaps: self.patience.yields() == 0 })
     }
@@ -226,22 +229,15 @@ impl SharedMemory {
             return Posting::TooLong;
         }
         let (lane, producer) = self.outgoing(peer);
-        if !producer.overlaps || !self.runs_stand(peer) || !lane.push_run(producer, tag, head, source, length)
-        {
+        if !producer.overlaps || !peer.outgoing.runs_stand() {
+            return Posting::TooLong;
+        }
+        let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
+        if !lane.push_run(producer, tag, head, source, length) {
             return Posting::TooLong;
         }
         self.ring_for(peer);
         Posting::Posted
-    }
-
-    /// Whether memory stands behind the runs of the lane for this process. Reserved with the first use.
-    fn runs_stand(&self, peer: &Peer) -> bool {
-        if peer.runs_stand.load(Ordering::Relaxed) == UNKNOWN {
-            let start = RUNS_AT + self.rank as usize % self.lanes * LANE_RUNS_BYTES;
-            let stands = peer.area.reserve(start, LANE_RUNS_BYTES).is_ok();
-            peer.runs_stand.store(if stands { REACHED } else { REFUSED }, Ordering::Relaxed);
-        }
-        peer.runs_stand.load(Ordering::Relaxed) == REACHED
     }
 
     /// Tells a peer of a message.

@@ -240,6 +240,20 @@ impl Execution {
         Ok(())
     }
 
+    /// Waits for what a member posts in a round of the schedule; the board, and the round there.
+    #[inline]
+    fn find<'a>(
+        &mut self,
+        process: &Process,
+        parts: &Parts<'a>,
+        (round, from): (u32, u32),
+        expected: u64,
+    ) -> Result<(&'a Board, u64)> {
+        let (board, round) = (parts.board()?, self.place.round(round));
+        self.place.find(process, board, parts, (round, from), expected)?;
+        Ok((board, round))
+    }
+
     #[inline]
     pub(super) fn fetch(
         &mut self,
@@ -249,9 +263,7 @@ impl Execution {
         (offered, skip): (u64, u64),
         data: Slice,
     ) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
-        self.place.find(process, board, parts, (round, from), Board::offered(offered))?;
+        let (board, round) = self.find(process, parts, (round, from), Board::offered(offered))?;
         if data.length == 0 {
             return Ok(());
         }
@@ -294,9 +306,7 @@ impl Execution {
         (posted, skip): (u64, u64),
         data: Slice,
     ) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
-        self.place.find(process, board, parts, (round, from), posted)?;
+        let (board, round) = self.find(process, parts, (round, from), posted)?;
         if data.length == 0 {
             return Ok(());
         }
@@ -327,9 +337,7 @@ impl Execution {
         (posted, skip): (u64, u64),
         inout: Span,
     ) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
-        self.place.find(process, board, parts, (round, from), posted)?;
+        let (board, round) = self.find(process, parts, (round, from), posted)?;
         if inout.count == 0 {
             return Ok(());
         }
