@@ -182,11 +182,11 @@ impl Wake {
     }
 }
 
-/// How many rounds of a board can be under way at once.
+/// How many rounds of a board can be under way at once, at least.
 pub const BOARD_DEPTH: u32 = 8;
 
-/// The steps of one process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The steps of one process; by default none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     steps: Box<[Step]>,
     scratch_bytes: u64,
@@ -199,6 +199,34 @@ impl Schedule {
     #[inline]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The same with bytes instead of elements, where these form one run and need not be told apart. `run`: for such a span, how far from
+    /// its origin the first byte lies, and how many there are.
+    #[must_use]
+    pub fn with_runs(mut self, run: impl Fn(&Span) -> Option<(i64, u64)>) -> Schedule {
+        let plain = |span: &mut Span| {
+            if let Some((first, count)) = run(span) {
+                *span = Span { region: span.region, kind: Kind::Bytes, offset: span.offset + first, count };
+            }
+        };
+        for step in &mut self.steps {
+            match step {
+                Step::Send { data, .. } | Step::Receive { data, .. } | Step::Offer { data, .. } => {
+                    plain(data)
+                }
+                Step::Copy { from, to } => [from, to].into_iter().for_each(plain),
+                Step::Post { data, .. } | Step::Take { data, .. } | Step::Fetch { data, .. } => {
+                    plain(&mut data.span)
+                }
+                Step::Wait
+                | Step::Reduce { .. }
+                | Step::Fold { .. }
+                | Step::Gather { .. }
+                | Step::Done { .. } => {}
+            }
+        }
+        self
     }
 
     /// How much working memory the schedule needs.

@@ -3,31 +3,31 @@
 //! ```text
 //! 0                 head: members that still use it, writers that wait for room, arrivals (a line for each ring place)
 //! + HEAD_BYTES      marks: one line for each member
-//! ...               notes: `DEPTH` lines for each member
+//! ...               notes: a ring of [`depth`] lines for each member
 //! next page         a ring of memory for each member, for data that does not fit into a note
 //! ```
 //! A board lies in the memory of the process that made it, its leader. Everything on it happens in *rounds*, which all
 //! members count alike. In a round every member may post one note, and every other member may read it. A note stays until
-//! all members are done with its round; its place is used again [`DEPTH`] rounds later. The memory for longer data is
+//! all members are done with its round; its place is used again [`depth`] rounds later. The memory for longer data is
 //! taken in turn. Where members are few there is more of it than a core has cache for itself: lines that have left the
 //! reader's cache are written several times faster than those that it still holds. Long data need not be copied there: where the members
 //! read each other's memory, a note can say where it lies.
 
 use crate::core::Core;
 use crate::interface::ProcessId;
-use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence};
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence, fetch_to_write};
 use parnass_base::note::{Mark, NOTE_BYTES, NOTE_DATA_AT, Note};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many rounds a member may be ahead of the slowest.
-pub const DEPTH: u64 = 8;
+/// How many rounds a member may be ahead of the slowest, at most and at least.
+const DEEPEST: u64 = 64;
+const LEAST_DEPTH: u64 = 8;
 /// A member that has only read says so in every so manieth round. What it has read and not told is less than what
 /// others may be ahead by, and they post one round ahead: so nobody waits for room before it takes part in
 /// what comes next.
 const TELL_EVERY: u64 = 4;
-const _: () = assert!(TELL_EVERY - 1 <= DEPTH - 2);
-const PLACES: usize = DEPTH as usize;
+const _: () = assert!(TELL_EVERY - 1 <= LEAST_DEPTH - 2);
 const LINE: usize = 64;
 
 record! {
@@ -50,12 +50,18 @@ record! {
         /// Members that sleep until others are done with a round.
         blocked: Line,
         /// How many members have arrived in a round, all rounds of a ring place together.
-        arrivals: [Line; PLACES],
+        arrivals: [Line; DEEPEST as usize],
     }
 }
 
 const HEAD_BYTES: usize = size_of::<Head>();
-const _: () = assert!(HEAD_BYTES == (2 + PLACES) * LINE);
+const _: () = assert!(HEAD_BYTES == (2 + DEEPEST as usize) * LINE);
+
+/// How many rounds a member may be ahead of the slowest, on a board for so many; data beside the notes it may post only in the round
+/// that is [`LEAST_DEPTH`] ahead. All notes together fill no more than a core has cache for itself.
+fn depth(members: u32) -> u64 {
+    (1024 / u64::from(members.next_power_of_two())).clamp(LEAST_DEPTH, DEEPEST)
+}
 
 /// Bytes of data that a member can post in one round, on a board for so many; 0 where there are no boards.
 pub fn piece_bytes(members: u32) -> usize {
@@ -69,11 +75,11 @@ pub fn piece_bytes(members: u32) -> usize {
     }
 }
 
-/// Bytes of the ring of memory of a member. What [`DEPTH`] rounds hold, and the rest that is left at its end, fit in.
+/// Bytes of the ring of memory of a member. What [`LEAST_DEPTH`] rounds hold, and the rest that is left at its end, fit in.
 fn ring_bytes(members: u32) -> usize {
     match members {
         0..=4 => 2 << 20,
-        _ => 2 * PLACES * piece_bytes(members),
+        _ => 2 * LEAST_DEPTH as usize * piece_bytes(members),
     }
 }
 
@@ -83,6 +89,7 @@ const STEP: usize = 256 << 10;
 /// Where the parts of a board for so many members lie.
 struct Places {
     notes: usize,
+    depth: u64,
     rings: usize,
     ring: usize,
     piece: usize,
@@ -93,9 +100,10 @@ impl Places {
     fn new(members: u32) -> Places {
         let count = members as usize;
         let notes = HEAD_BYTES + count * LINE;
-        let rings = (notes + count * PLACES * LINE).next_multiple_of(PAGE);
+        let depth = depth(members);
+        let rings = (notes + count * depth as usize * LINE).next_multiple_of(PAGE);
         let ring = ring_bytes(members);
-        Places { notes, rings, ring, piece: piece_bytes(members), end: rings + count * ring }
+        Places { notes, depth, rings, ring, piece: piece_bytes(members), end: rings + count * ring }
     }
 }
 
@@ -147,7 +155,8 @@ impl Boards {
         head.blocked.word.store(0, Ordering::Relaxed);
         head.arrivals.iter().for_each(|line| line.word.store(0, Ordering::Relaxed));
         memory.table::<Mark>(start + HEAD_BYTES, members as usize).iter().for_each(|mark| mark.set(0));
-        memory.table::<Note>(start + places.notes, members as usize * PLACES).iter().for_each(Note::clear);
+        let notes = members as usize * places.depth as usize;
+        memory.table::<Note>(start + places.notes, notes).iter().for_each(Note::clear);
         // The message that tells the others its name shows them all this.
         head.members.word.store(members, Ordering::Release);
         u64::from(core.me) << 40 | start as u64
@@ -169,7 +178,7 @@ pub struct Board {
     /// A round that all members are done with.
     all_done: AtomicU64,
     /// What the arrivals of a ring place must come to.
-    expected: [AtomicU32; PLACES],
+    expected: [AtomicU32; DEEPEST as usize],
     /// Where the next data goes in the ring of this member, and up to where memory stands behind it.
     cursor: AtomicU64,
     reserved: AtomicU64,
@@ -208,7 +217,7 @@ impl Board {
             rings_for_certain: core.transport.rings_lightly(),
             head: window.record(0),
             marks: window.table(HEAD_BYTES, members.len()),
-            notes: window.table(places.notes, members.len() * PLACES),
+            notes: window.table(places.notes, members.len() * places.depth as usize),
             window,
             members,
             me: me as usize,
@@ -247,32 +256,39 @@ impl Board {
         first
     }
 
+    /// Which place of a ring a round has. The depth is a power of two.
     #[inline(always)]
-    fn place(round: u64) -> usize {
-        round as usize % PLACES
+    fn place(&self, round: u64) -> usize {
+        (round & (self.places.depth - 1)) as usize
+    }
+
+    #[inline(always)]
+    fn slot(&self, member: usize, round: u64) -> usize {
+        member * self.places.depth as usize + self.place(round)
     }
 
     #[inline(always)]
     fn note(&self, member: usize, round: u64) -> &Note {
-        &self.notes[member * PLACES + Board::place(round)]
+        &self.notes[self.slot(member, round)]
     }
 
-    /// Whether this member may write its data of this round: all are done with what stood there.
+    /// Whether this member may post so many bytes in this round: all are done with what stands where they go.
     #[inline]
-    pub fn has_room(&self, round: u64) -> bool {
-        self.all_done.load(Ordering::Relaxed) + DEPTH >= round || self.look_for_room(round)
+    pub fn has_room(&self, round: u64, length: u64) -> bool {
+        let depth = if length > NOTE_BYTES as u64 { LEAST_DEPTH } else { self.places.depth };
+        self.all_done.load(Ordering::Relaxed) + depth >= round || self.look_for_room(round, depth)
     }
 
-    fn look_for_room(&self, round: u64) -> bool {
+    fn look_for_room(&self, round: u64, depth: u64) -> bool {
         let done = self
             .marks
             .iter()
             .enumerate()
             .filter(|(member, _)| *member != self.me)
             .map(|(_, mark)| mark.get());
-        let done = done.min().unwrap_or(u64::MAX - DEPTH);
+        let done = done.min().unwrap_or(u64::MAX - DEEPEST);
         self.all_done.store(done, Ordering::Relaxed);
-        done + DEPTH >= round
+        done + depth >= round
     }
 
     /// Where the data of `member` in a round stands, `length` bytes of it, once it was posted.
@@ -288,7 +304,7 @@ impl Board {
 
     #[inline(always)]
     fn in_note(&self, member: usize, round: u64, length: u64) -> UserAddress {
-        let slot = member * PLACES + Board::place(round);
+        let slot = self.slot(member, round);
         self.window.address(self.places.notes + slot * LINE + NOTE_DATA_AT, length as usize)
     }
 
@@ -327,6 +343,8 @@ impl Board {
     #[inline]
     pub fn post(&self, round: u64, length: u64) {
         self.note(self.me, round).post(round, length);
+        // Whoever has read what stands in the next one is long done with it.
+        fetch_to_write(self.note(self.me, round + 1));
     }
 
     /// Says for a round where data of this member lies, in its own memory.
@@ -363,7 +381,7 @@ impl Board {
     /// Takes back what this member has offered in `rounds`, the last ones that it has begun: its memory is about to be used otherwise,
     /// and others may not have read all.
     pub fn withdraw(&self, rounds: std::ops::Range<u64>) {
-        for round in rounds.end.saturating_sub(DEPTH).max(rounds.start)..rounds.end {
+        for round in rounds.end.saturating_sub(self.places.depth).max(rounds.start)..rounds.end {
             let note = self.note(self.me, round);
             if note.posted(round).is_some_and(|posted| posted & OFFERED != 0) {
                 note.withdraw(WITHDRAWN);
@@ -381,7 +399,7 @@ impl Board {
     /// last. In a round either all members arrive, or none.
     #[inline]
     pub fn arrive(&self, round: u64) -> bool {
-        let place = Board::place(round);
+        let place = self.place(round);
         let expected = self.expected[place].load(Ordering::Relaxed).wrapping_add(self.members.len() as u32);
         self.expected[place].store(expected, Ordering::Relaxed);
         // Release pairs with the acquire in `is_complete`, acquire with the releases of those who were here before.
@@ -391,7 +409,7 @@ impl Board {
     /// Whether all members have arrived in a round, in which this one has.
     #[inline]
     pub fn is_complete(&self, round: u64) -> bool {
-        let place = Board::place(round);
+        let place = self.place(round);
         let expected = self.expected[place].load(Ordering::Relaxed);
         // Acquire pairs with the release in `arrive`.
         self.head.arrivals[place].word.load(Ordering::Acquire) == expected

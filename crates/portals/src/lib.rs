@@ -50,7 +50,7 @@ mod tuning;
 mod ways;
 mod wheel;
 
-pub use board::{Board, DEPTH as BOARD_DEPTH, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
+pub use board::{Board, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
 pub use memory::{Descriptions, Memory};
 

@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 /// Looks for something on the board before the NIC is asked whether there is something else to do.
 const SOON_SPINS: u32 = 2000;
-/// Looks without a pause between them.
-const EAGER_SPINS: u32 = 128;
 /// Looks between two at the NIC.
 const NIC_EVERY: u32 = 16;
 
@@ -33,12 +31,13 @@ enum Owed {
 pub(super) struct Place {
     /// The round of the board that is round 0 of the schedule.
     first: u64,
+    rounds: u32,
     owed: Owed,
 }
 
 impl Place {
     pub(super) fn new(board: &Board, rounds: u32) -> Place {
-        Place { first: board.begin(u64::from(rounds)), owed: Owed::Nobody }
+        Place { first: board.begin(u64::from(rounds)), rounds, owed: Owed::Nobody }
     }
 
     #[inline]
@@ -94,10 +93,7 @@ impl Place {
             if found || turn % NIC_EVERY == 0 && process.nic().has_work() {
                 break;
             }
-            // A pause costs as much as the way of a line from core to core.
-            if turn >= EAGER_SPINS {
-                std::hint::spin_loop();
-            }
+            std::hint::spin_loop();
         }
         process.nic().count_waited(began);
         found
@@ -130,9 +126,9 @@ impl Place {
         process: &Process,
         board: &Board,
         parts: &Parts<'_>,
-        round: u64,
+        (round, length): (u64, u64),
     ) -> Result<()> {
-        let ready = || board.has_room(round);
+        let ready = || board.has_room(round, length);
         // To announce a sleeper costs all the others a cache line each time that they leave.
         if !Place::look(process, &ready) {
             board.block(true);
@@ -190,18 +186,18 @@ impl Execution {
         process: &Process,
         parts: &Parts<'_>,
         round: u32,
-        data: Slice,
+        data: &Slice,
         wake: Wake,
     ) -> Result<()> {
         let board = parts.board()?;
         let round = self.place.round(round);
-        if !board.has_room(round) {
-            self.place.wait_for_room(process, board, parts, round)?;
-        }
         let mut length = data.length;
+        if !board.has_room(round, length) {
+            self.place.wait_for_room(process, board, parts, (round, length))?;
+        }
         if length > 0 {
             if let Some(target) = board.take_place(round, length) {
-                match self.resolve(parts, data.span)? {
+                match self.resolve(parts, &data.span)? {
                     Ok(bytes) => {
                         let source = bytes.address.offset(data.skip as i64);
                         process.pace.copy(target, source, length as usize);
@@ -226,13 +222,14 @@ impl Execution {
         process: &Process,
         parts: &Parts<'_>,
         round: u32,
-        (data, length): (Span, u64),
+        (data, length): (&Span, u64),
         wake: Wake,
     ) -> Result<()> {
         let board = parts.board()?;
         let round = self.place.round(round);
-        if !board.has_room(round) {
-            self.place.wait_for_room(process, board, parts, round)?;
+        // The note alone is written.
+        if !board.has_room(round, 0) {
+            self.place.wait_for_room(process, board, parts, (round, 0))?;
         }
         let Ok(bytes) = self.resolve(parts, data)? else { return Err(not_one_run()) };
         board.offer(round, bytes.address, length);
@@ -261,7 +258,7 @@ impl Execution {
         parts: &Parts<'_>,
         (round, from): (u32, u32),
         (offered, skip): (u64, u64),
-        data: Slice,
+        data: &Slice,
     ) -> Result<()> {
         let (board, round) = self.find(process, parts, (round, from), Board::offered(offered))?;
         if data.length == 0 {
@@ -272,7 +269,7 @@ impl Execution {
             let read = process.nic().read_memory(owner, source.offset(skip as i64), local, length as usize);
             read.map_err(|error| not_read(process, parts, owner, error))
         };
-        match self.resolve(parts, data.span)? {
+        match self.resolve(parts, &data.span)? {
             Ok(bytes) => read(0, bytes.address.offset(data.skip as i64), data.length)?,
             Err(buffer) => {
                 // In parts that stay in the cache.
@@ -293,7 +290,7 @@ impl Execution {
     #[cold]
     pub(super) fn withdraw(&self, parts: &Parts<'_>) {
         if let Some(board) = parts.board {
-            board.withdraw(self.place.first..self.place.round(self.rounds()));
+            board.withdraw(self.place.first..self.place.round(self.place.rounds));
         }
     }
 
@@ -304,14 +301,14 @@ impl Execution {
         parts: &Parts<'_>,
         (round, from): (u32, u32),
         (posted, skip): (u64, u64),
-        data: Slice,
+        data: &Slice,
     ) -> Result<()> {
         let (board, round) = self.find(process, parts, (round, from), posted)?;
         if data.length == 0 {
             return Ok(());
         }
         let source = board.data(from, round, posted).offset(skip as i64);
-        match self.resolve(parts, data.span)? {
+        match self.resolve(parts, &data.span)? {
             Ok(bytes) => {
                 let (target, length) = (bytes.address.offset(data.skip as i64), data.length as usize);
                 if self.past_caches {
@@ -335,7 +332,7 @@ impl Execution {
         parts: &Parts<'_>,
         (round, from): (u32, u32),
         (posted, skip): (u64, u64),
-        inout: Span,
+        inout: &Span,
     ) -> Result<()> {
         let (board, round) = self.find(process, parts, (round, from), posted)?;
         if inout.count == 0 {
@@ -364,7 +361,7 @@ impl Execution {
     /// All steps are done.
     #[inline]
     pub(super) fn leave(&mut self, parts: &Parts<'_>) {
-        if let (Some(board), rounds @ 1..) = (parts.board, self.rounds()) {
+        if let (Some(board), rounds @ 1..) = (parts.board, self.place.rounds) {
             let last = self.place.round(rounds - 1);
             if self.place.owed != Owed::Nobody {
                 board.done(last);

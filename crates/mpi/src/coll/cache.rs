@@ -1,11 +1,12 @@
 //! What a communicator keeps of its collective operations, so that the next one of the same shape allocates nothing.
 
+use super::call::Key;
 use super::execution::Flight;
 use crate::process::Process;
 use crate::pt2pt::staging::Staging;
 use parnass_base::guarded::Guarded;
 use parnass_base::{Scratch, UserAddress};
-use parnass_collectives::{Schedule, Shape};
+use parnass_collectives::Schedule;
 use std::fmt;
 
 /// How many schedules are kept.
@@ -15,13 +16,15 @@ const KEPT_SCRATCH: u64 = 16 << 10;
 
 /// What one run of a schedule needs besides the buffers of the call. Only one run at a time has it.
 pub(super) struct Work {
-    /// `None` if the schedule depends on more than a shape, so that it cannot be kept.
-    shape: Option<Shape>,
+    /// `None` if the schedule depends on more, so that it cannot be kept.
+    key: Option<Key>,
     /// When it was chosen, see [`crate::observe::Changeable`].
     era: u32,
     /// The row of the counter of its algorithm.
     pub(super) row: u32,
     pub(super) schedule: Schedule,
+    /// As [`parnass_collectives::Shape::moved_bytes`].
+    pub(super) moved_bytes: u64,
     pub(super) in_flight: Vec<Flight>,
     scratch: Memory,
 }
@@ -34,13 +37,18 @@ enum Memory {
 
 impl Work {
     /// For a schedule that is run for the first time.
-    pub(super) fn new(shape: Option<Shape>, era: u32, (row, schedule): (u32, Schedule)) -> Box<Work> {
+    pub(super) fn new(
+        key: Option<Key>,
+        era: u32,
+        (row, schedule): (u32, Schedule),
+        moved_bytes: u64,
+    ) -> Box<Work> {
         let in_flight = Vec::with_capacity(schedule.width());
         let scratch = match schedule.scratch_bytes() {
             bytes @ 1..=KEPT_SCRATCH => Memory::Kept(Scratch::new(bytes as usize)),
             _ => Memory::None,
         };
-        Box::new(Work { shape, era, row, schedule, in_flight, scratch })
+        Box::new(Work { key, era, row, schedule, moved_bytes, in_flight, scratch })
     }
 
     /// The working memory of the run that begins.
@@ -75,7 +83,7 @@ impl fmt::Debug for Work {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Work")
-            .field("shape", &self.shape)
+            .field("key", &self.key)
             .field("in_flight", &self.in_flight)
             .finish_non_exhaustive()
     }
@@ -90,18 +98,22 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// The schedule of a shape, unless there is none or it is in use.
+    /// What was kept for a key, unless there is nothing or it is in use.
     #[inline]
-    pub(super) fn take(&self, shape: &Shape, era: u32) -> Option<Box<Work>> {
+    pub(super) fn take(&self, key: &Key, era: u32) -> Option<Box<Work>> {
+        let is_it = |work: &Work| work.era == era && work.key.as_ref() == Some(key);
         let mut kept = self.kept.lock();
-        let index = kept.iter().rposition(|work| work.era == era && work.shape.as_ref() == Some(shape))?;
+        if kept.last().is_some_and(|work| is_it(work)) {
+            return kept.pop();
+        }
+        let index = kept.iter().rposition(|work| is_it(work))?;
         Some(kept.remove(index))
     }
 
     /// Takes back what a run has used.
     #[inline]
     pub(super) fn give_back(&self, mut work: Box<Work>) {
-        if work.shape.is_none() {
+        if work.key.is_none() {
             return;
         }
         if matches!(work.scratch, Memory::Borrowed(_)) {

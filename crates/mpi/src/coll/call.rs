@@ -10,7 +10,7 @@ use crate::op::Op;
 use crate::process::Process;
 use parnass_base::UserAddress;
 use parnass_collectives::{
-    Element, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
+    Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
 };
 use parnass_portals::Board;
 use std::sync::Arc;
@@ -116,6 +116,19 @@ fn element_of(datatype: &Datatype, count: u64) -> Element {
     }
 }
 
+/// What tells the calls on one communicator apart whose schedules are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    /// Count, and identity of the datatype.
+    send: (u64, u64),
+    recv: (u64, u64),
+    root: i32,
+    operation: Operation,
+    in_place: bool,
+    commutative: bool,
+    on_board: bool,
+}
+
 /// A collective call. What is significant at this process has been checked.
 #[derive(Clone, Debug)]
 pub struct Call<'a> {
@@ -148,8 +161,26 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the schedule depends on.
+    /// What the schedule depends on, if that is nothing but a shape.
     #[inline]
+    pub(super) fn key(&self, on_board: bool) -> Option<Key> {
+        let side = |side: &Side<'_>| match side {
+            Side::None => Some((0, 0)),
+            Side::Even { count, datatype, .. } => Some((*count, datatype.identity())),
+            Side::Varied { .. } => None,
+        };
+        Some(Key {
+            send: side(&self.send)?,
+            recv: side(&self.recv)?,
+            root: self.root,
+            operation: self.operation,
+            in_place: self.in_place,
+            commutative: self.op.is_none_or(|op| op.is_commutative()),
+            on_board,
+        })
+    }
+
+    /// The same in all that it comes from.
     pub(super) fn shape(&self, oversubscribed: bool, board: Option<&Board>) -> Shape {
         let communicator = self.communicator;
         Shape {
@@ -188,13 +219,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the schedule depends on nothing but the shape.
-    #[inline]
-    pub(super) fn is_even(&self) -> bool {
-        let is_even = |side: &Side<'_>| matches!(side, Side::None | Side::Even { .. });
-        is_even(&self.send) && is_even(&self.recv)
-    }
-
     /// The nodes of an intracommunicator with processes on several.
     fn nodes(&self, settings: &Settings) -> Option<Nodes> {
         if settings.nodes.is_empty() || self.communicator.is_inter() {
@@ -222,6 +246,15 @@ impl<'a> Call<'a> {
         let changed = process.changeable.overrides();
         let overrides = if self.communicator.is_mixed() { &settings.overrides } else { &*changed };
         let algorithm = parnass_collectives::select(&problem, overrides);
-        (row_of(self.operation, algorithm), (algorithm.build)(&problem))
+        let schedule = (algorithm.build)(&problem).with_runs(|span| {
+            let datatype = match span.kind {
+                Kind::Send => self.send.datatype()?,
+                Kind::Recv => self.recv.datatype()?,
+                Kind::Bytes | Kind::SendAt(_) | Kind::RecvAt(_) => return None,
+            };
+            let layout = datatype.layout();
+            Some((layout.contiguous(span.count)?, span.count * layout.size()))
+        });
+        (row_of(self.operation, algorithm), schedule)
     }
 }

@@ -142,13 +142,11 @@ impl Execution {
     #[inline]
     pub(super) fn new(process: &Process, call: &Call<'_>, board: Option<&Board>) -> Execution {
         let communicator = call.communicator;
-        let settings = process.collectives(communicator);
-        let shape = call.shape(settings.oversubscribed, board);
-        let era = process.changeable.era();
-        let kept = if call.is_even() { communicator.collective_cache().take(&shape, era) } else { None };
+        let (key, era) = (call.key(board.is_some()), process.changeable.era());
+        let kept = key.as_ref().and_then(|key| communicator.collective_cache().take(key, era));
         let work = kept.unwrap_or_else(|| {
-            let schedule = call.schedule(shape, process);
-            Work::new(call.is_even().then_some(shape), era, schedule)
+            let shape = call.shape(process.collectives(communicator).oversubscribed, board);
+            Work::new(key, era, call.schedule(shape, process), shape.moved_bytes())
         });
         process.count_collective(work.row, communicator);
         let (mut bits, mut place) = (0, Place::default());
@@ -156,7 +154,7 @@ impl Execution {
             (Some(board), rounds @ 1..) => place = Place::new(board, rounds),
             _ => bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag()),
         }
-        let past_caches = process.nic().goes_past_caches(shape.moved_bytes());
+        let past_caches = process.nic().goes_past_caches(work.moved_bytes);
         Execution { place, past_caches, ..Execution::of(process, work, bits) }
     }
 
@@ -175,12 +173,22 @@ impl Execution {
     }
 
     /// Does everything that can be done without waiting; whether all is done.
+    #[inline]
     pub(super) fn advance(&mut self, process: &Process, parts: &Parts<'_>) -> bool {
         if self.is_interrupted() {
             return self.collect(process);
         }
-        while let Some(step) = self.work.schedule.steps().get(self.next) {
-            let result = match *step {
+        // Steps are long: they are read where they stand, beside all else that they change.
+        let schedule = std::mem::take(&mut self.work.schedule);
+        let over = self.run(process, parts, schedule.steps());
+        self.work.schedule = schedule;
+        over
+    }
+
+    #[inline(always)]
+    fn run(&mut self, process: &Process, parts: &Parts<'_>, steps: &[Step]) -> bool {
+        while let Some(step) = steps.get(self.next) {
+            let result = match step {
                 Step::Wait => {
                     if !self.collect(process) {
                         return self.error.is_some() && parts.is_fatal();
@@ -190,35 +198,37 @@ impl Execution {
                     }
                     Ok(())
                 }
-                Step::Send { to, data } => self.start_send(process, parts, to, data),
-                Step::Receive { from, data } => self.start_receive(process, parts, from, data),
+                &Step::Send { to, ref data } => self.start_send(process, parts, to, data),
+                &Step::Receive { from, ref data } => self.start_receive(process, parts, from, data),
                 Step::Copy { from, to } => self.copy(process, parts, from, to),
                 Step::Reduce { input, inout } => self.reduce_from(parts, self.address(parts, input), inout),
-                Step::Post { round, data, wake } => self.post(process, parts, round, data, wake),
-                Step::Take { round, from, posted, skip, data } => {
+                &Step::Post { round, ref data, wake } => self.post(process, parts, round, data, wake),
+                &Step::Take { round, from, posted, skip, ref data } => {
                     self.take(process, parts, (round, from), (posted, skip), data)
                 }
-                Step::Fold { round, from, posted, skip, inout } => {
+                &Step::Fold { round, from, posted, skip, ref inout } => {
                     self.fold(process, parts, (round, from), (posted, skip), inout)
                 }
-                Step::Offer { round, data, length, wake } => {
+                &Step::Offer { round, ref data, length, wake } => {
                     self.offer(process, parts, round, (data, length), wake)
                 }
-                Step::Fetch { round, from, offered, skip, data } => {
+                &Step::Fetch { round, from, offered, skip, ref data } => {
                     self.fetch(process, parts, (round, from), (offered, skip), data)
                 }
-                Step::Gather { round } => self.gather(process, parts, round),
-                Step::Done { round } => self.done(parts, round),
+                &Step::Gather { round } => self.gather(process, parts, round),
+                &Step::Done { round } => self.done(parts, round),
             };
             if let Err(error) = result {
                 self.note(error);
             }
-            if self.error.is_some() && parts.is_fatal() {
-                return true;
-            }
-            if self.is_interrupted() {
-                self.withdraw(parts);
-                return self.collect(process);
+            if self.error.is_some() {
+                if parts.is_fatal() {
+                    return true;
+                }
+                if self.is_interrupted() {
+                    self.withdraw(parts);
+                    return self.collect(process);
+                }
             }
             self.next += 1;
         }
@@ -255,11 +265,6 @@ impl Execution {
         (work, self.error.map_or(Ok(()), Err))
     }
 
-    #[inline]
-    pub(super) fn rounds(&self) -> u32 {
-        self.work.schedule.rounds()
-    }
-
     fn note(&mut self, error: Error) {
         if !self.is_interrupted() && interrupts(&error) {
             self.error = Some(error);
@@ -290,7 +295,7 @@ impl Execution {
     }
 
     #[inline]
-    pub(super) fn address(&self, parts: &Parts<'_>, span: Span) -> UserAddress {
+    pub(super) fn address(&self, parts: &Parts<'_>, span: &Span) -> UserAddress {
         let base = match span.region {
             Region::Send => parts.send,
             Region::Recv => parts.recv,
@@ -304,7 +309,7 @@ impl Execution {
     pub(super) fn resolve<'a>(
         &self,
         parts: &Parts<'a>,
-        span: Span,
+        span: &Span,
     ) -> Result<std::result::Result<UserBytes, Buffer<'a>>> {
         let address = self.address(parts, span);
         Ok(match parts.datatype(span.kind)? {
@@ -319,7 +324,7 @@ impl Execution {
         })
     }
 
-    fn start_send(&mut self, process: &Process, parts: &Parts<'_>, to: Peer, data: Span) -> Result<()> {
+    fn start_send(&mut self, process: &Process, parts: &Parts<'_>, to: Peer, data: &Span) -> Result<()> {
         let peer = parts.process_of(to);
         let (data, description) = match self.resolve(parts, data)? {
             Ok(bytes) => (bytes.into(), None),
@@ -336,7 +341,7 @@ impl Execution {
         Ok(())
     }
 
-    fn start_receive(&mut self, process: &Process, parts: &Parts<'_>, from: Peer, data: Span) -> Result<()> {
+    fn start_receive(&mut self, process: &Process, parts: &Parts<'_>, from: Peer, data: &Span) -> Result<()> {
         let peer = parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
         let (data, description) = match self.resolve(parts, data)? {
@@ -354,7 +359,7 @@ impl Execution {
         Ok(())
     }
 
-    fn copy(&self, process: &Process, parts: &Parts<'_>, from: Span, to: Span) -> Result<()> {
+    fn copy(&self, process: &Process, parts: &Parts<'_>, from: &Span, to: &Span) -> Result<()> {
         let (source, target) = (self.resolve(parts, from)?, self.resolve(parts, to)?);
         let length_of = |side: &std::result::Result<UserBytes, Buffer<'_>>| match side {
             Ok(bytes) => bytes.length,
@@ -390,7 +395,7 @@ impl Execution {
 
     /// `inout = input (op) inout`.
     #[inline]
-    pub(super) fn reduce_from(&self, parts: &Parts<'_>, input: UserAddress, inout: Span) -> Result<()> {
+    pub(super) fn reduce_from(&self, parts: &Parts<'_>, input: UserAddress, inout: &Span) -> Result<()> {
         let (Some(op), Some(datatype)) = (parts.op, parts.datatype(inout.kind)?) else {
             return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
         };

@@ -32,11 +32,12 @@ impl Process {
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
         let settings = self.collectives(communicator);
-        let schedule = call.schedule(call.shape(settings.oversubscribed, None), self);
+        let shape = call.shape(settings.oversubscribed, None);
+        let schedule = call.schedule(shape, self);
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(&call.parts(None))),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),
-            home: Arc::new(Mutex::new(Some(Work::new(None, 0, schedule)))),
+            home: Arc::new(Mutex::new(Some(Work::new(None, 0, schedule, shape.moved_bytes())))),
         };
         Request::persistent(communicator, Specification::Collective(persistent))
     }

@@ -358,6 +358,7 @@ impl Datatype {
         let attributes = old.attributes.copy(handle)?;
         let recipe = RecipeBuilder::new(MPI_COMBINER_DUP, CountForm::Int).datatypes([old]);
         Ok(Arc::new(Datatype {
+            identity: old.identity,
             layout: old.layout.clone(),
             plain: old.plain,
             operand: old.operand,

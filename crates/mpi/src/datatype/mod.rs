@@ -17,7 +17,7 @@ use crate::{Error, Result};
 use parnass_base::UserAddress;
 use parnass_datatype::{Layout, Operand};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A buffer of a call: `count` elements of a datatype at an address.
@@ -51,6 +51,8 @@ impl<'a> Buffer<'a> {
 /// A datatype. Lives in an [`Arc`]: handles, operations and the types derived from it hold one.
 pub struct Datatype {
     layout: Layout,
+    /// As [`Datatype::identity`].
+    identity: u64,
     /// As [`Layout::plain_size`].
     plain: u32,
     operand: Option<Operand>,
@@ -82,6 +84,7 @@ impl Datatype {
     fn named(handle: usize, name: &str, operand: Operand) -> Datatype {
         let layout = layout_of(operand);
         Datatype {
+            identity: next_identity(),
             plain: layout.plain_size(),
             layout,
             operand: Some(operand),
@@ -97,6 +100,7 @@ impl Datatype {
     /// A derived datatype, not committed yet.
     fn derived(layout: Layout, recipe: Recipe) -> Arc<Datatype> {
         Arc::new(Datatype {
+            identity: next_identity(),
             plain: layout.plain_size(),
             layout,
             operand: None,
@@ -107,6 +111,12 @@ impl Datatype {
             name: Mutex::default(),
             attributes: AttributeStore::new(),
         })
+    }
+
+    /// A number that no datatype of this process with another layout has, or has had; never 0.
+    #[inline]
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity
     }
 
     /// Where its bytes lie.
@@ -262,6 +272,11 @@ impl fmt::Debug for Datatype {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Datatype {} {:?}", self.description(), self.layout)
     }
+}
+
+fn next_identity() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// The layout of a predefined datatype.

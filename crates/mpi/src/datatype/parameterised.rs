@@ -77,6 +77,7 @@ impl ParameterisedDatatypes {
         }
         let layout = layout_of(operand);
         let datatype = Arc::new(Datatype {
+            identity: super::next_identity(),
             plain: layout.plain_size(),
             layout,
             operand: Some(operand),
