@@ -414,17 +414,24 @@ impl Core {
             happened |= self.send_delayed(&mut outcome);
         }
         self.finish(&mut outcome);
-        if !outcome.events.is_empty() {
-            self.lock(nic);
-            while let Some(event) = outcome.events.pop() {
-                self.queue_copy(nic, &event, 0);
-            }
-            nic.lock().release();
-        }
+        self.leave_events(&mut outcome);
         if happened {
             self.transport.ring(self.me);
         }
         happened
+    }
+
+    /// Leaves events for the owner, who looks for them.
+    pub fn leave_events(&self, outcome: &mut Outcome) {
+        if outcome.events.is_empty() {
+            return;
+        }
+        let nic = self.own();
+        self.lock(nic);
+        while let Some(event) = outcome.events.pop() {
+            self.queue_copy(nic, &event, 0);
+        }
+        nic.lock().release();
     }
 
     /// Takes in what the network has brought, as long as no thread of this process waits and so takes it itself. Whether there was anything.

@@ -17,6 +17,12 @@ use std::collections::VecDeque;
 /// Bytes of the longest message with gaps that goes through a mailbox.
 const DESCRIBED_MOST: usize = 4096;
 
+/// Looks for room in a mailbox whose owner takes in what is there, at most, and while nobody drives its NIC; and pauses before each: who looks
+/// takes the line of the mailbox's head from it.
+const MOST_LOOKS: u32 = 10_000;
+const IDLE_LOOKS: u32 = 200;
+const ROOM_PAUSES: u32 = 8;
+
 /// Something that waits for room in the mailbox of its target.
 #[derive(Debug)]
 pub enum Delayed {
@@ -33,6 +39,9 @@ impl Core {
         };
         if counters.is_dead() {
             return Err(PortalError::Dead(target));
+        }
+        if counters.delayed() != 0 {
+            self.catch_up(target);
         }
         if counters.delayed() == 0
             && let Some(outcome) = self.send(put)
@@ -55,12 +64,65 @@ impl Core {
         source: Memory,
         length: usize,
     ) -> bool {
-        self.tallies.get(target).is_some_and(Counters::is_free)
-            && self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
-            && {
-                self.counters.sent_short(length as u64);
-                true
+        if !self.tallies.get(target).is_some_and(Counters::is_free) {
+            return false;
+        }
+        let posted = match self.post_short(target, match_bits, header_data, source, length) {
+            Posting::Posted => true,
+            Posting::Full => self.post_when_taken_in(target, match_bits, header_data, source, length),
+            Posting::TooLong => false,
+        };
+        if posted {
+            self.counters.sent_short(length as u64);
+        }
+        posted
+    }
+
+    /// As [`Core::post_short`], for a mailbox that is full.
+    #[cold]
+    fn post_when_taken_in(
+        &self,
+        target: u32,
+        match_bits: u64,
+        header_data: u64,
+        source: Memory,
+        length: usize,
+    ) -> bool {
+        self.tries_while_taken_in(target, &mut || {
+            self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
+        })
+    }
+
+    /// Tries to send what was delayed before more is.
+    #[cold]
+    fn catch_up(&self, target: u32) {
+        let mut outcome = Outcome::default();
+        self.tries_while_taken_in(target, &mut || self.send_delayed(&mut outcome));
+        self.leave_events(&mut outcome);
+    }
+
+    /// Tries until it succeeds, as long as the target waits and so takes in what is there: room in its mailbox comes sooner than what is kept back
+    /// could be noted down, and a flood needs no memory here.
+    fn tries_while_taken_in(&self, target: u32, attempt: &mut dyn FnMut() -> bool) -> bool {
+        if self.is_far(target) || target == self.me || self.transport.spins() == 0 {
+            return false;
+        }
+        let mut idle_looks = 0;
+        for _ in 0..MOST_LOOKS {
+            if self.transport.shown(target) == Waiting::Not {
+                return false;
             }
+            if attempt() {
+                return true;
+            }
+            (0..ROOM_PAUSES).for_each(|_| std::hint::spin_loop());
+            // While somebody drives that NIC, it goes on soon: at worst the kernel is just giving it memory.
+            idle_looks += u32::from(!self.nic_of(target).lock().is_held());
+            if idle_looks == IDLE_LOOKS {
+                return false;
+            }
+        }
+        false
     }
 
     #[inline(always)]

@@ -103,6 +103,11 @@ impl Patience {
         spins
     }
 
+    /// Whether all `size` ranks are there, and there is no processor for each.
+    pub fn certainly_shares(&self, size: u32) -> bool {
+        self.attached.load(Ordering::Relaxed) == size && self.spins.load(Ordering::Relaxed) == 0
+    }
+
     /// Turns to give away before sleeping, where there is no spinning.
     ///
     /// A rank that has spun goes to sleep at once: if strangers keep its processor busy, a turn given away is lost to

@@ -251,13 +251,16 @@ impl SharedMemory {
         if self.rung_with_fences.load(Ordering::Relaxed) {
             return own_fence();
         }
-        if self.patience.yields() != 0 {
+        // What is known for certain only: a rank that begins may not have found out yet that it has a processor to itself, and what is
+        // demanded once costs every sender of its a fence for good.
+        let shares = self.patience.certainly_shares(self.size());
+        if shares {
             // Where ranks share processors they sleep often, and each fence of a sender is cheaper than to interrupt it.
             self.own().station.bell.demand_fences();
         }
         if !barrier::force() {
             own_fence();
-        } else if self.patience.yields() != 0 {
+        } else if shares {
             self.rung_with_fences.store(true, Ordering::Relaxed);
         }
     }
@@ -632,3 +635,19 @@ impl Transport for SharedMemory {
 }
 
 const _: () = assert!(layout::STRIDE.is_multiple_of(PAGE));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its senders would make a fence for each message for good, though there may be a processor for each rank.
+    #[test]
+    fn who_sleeps_before_the_others_are_there_demands_no_fences() {
+        let size = process::processors() as u32 + 1;
+        let memory = JobMemory::open(JobMemory::create(size).unwrap()).unwrap();
+        let transport = SharedMemory::attach(memory, 0).unwrap();
+        assert_eq!(transport.spins(), 0);
+        transport.sleep(transport.rings(), Some(Instant::now()), &mut || false);
+        assert_ne!(transport.rung_with_fences.load(Ordering::Relaxed), transport.rings_lightly);
+    }
+}
