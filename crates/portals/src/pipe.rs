@@ -86,7 +86,7 @@ fn unit(length: u64) -> u64 {
 }
 
 impl Core {
-    fn waits(&self, process: u32) -> bool {
+    pub fn waits(&self, process: u32) -> bool {
         self.transport.shown(process) != Waiting::Not
     }
 
