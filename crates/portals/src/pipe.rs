@@ -315,6 +315,7 @@ impl Core {
             moved |= self.drain_pipe(incoming);
             let over = incoming.drained == incoming.length;
             if over {
+                self.note_came(incoming.placed as usize);
                 self.transport.discard(incoming.pipe);
                 self.lock(nic);
                 // Where its initiator has died meanwhile, it is over already.
