@@ -62,6 +62,25 @@ static void receiver_computes(unsigned char *data, size_t length)
     }
 }
 
+/* As before, but the receive is posted only once the message is known to be there. */
+static void late_receiver_computes(unsigned char *data, size_t length)
+{
+    MPI_Request requests[2];
+    if (check_rank == 0) {
+        memset(data, 0, length);
+        requests[1] = expect_flag();
+        MPI_Probe(1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Irecv(data, (int)length, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[0]);
+        compute_until(all_there, data, length, "the late receive");
+        compute_until(flag_there, data, length, "the end of the synchronous send to a late receive");
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    } else if (check_rank == 1) {
+        memset(data, 1, length);
+        MPI_Ssend(data, (int)length, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        send_flag();
+    }
+}
+
 static void sender_computes(unsigned char *data, size_t length)
 {
     MPI_Request requests[2];
@@ -114,6 +133,8 @@ int main(int argc, char **argv)
     for (int size = 0; size < 6; size++) {
         unsigned char *data = malloc(sizes[size]);
         receiver_computes(data, sizes[size]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        late_receiver_computes(data, sizes[size]);
         MPI_Barrier(MPI_COMM_WORLD);
         sender_computes(data, sizes[size]);
         MPI_Barrier(MPI_COMM_WORLD);

@@ -321,7 +321,8 @@ impl<'a> Lane<'a> {
         true
     }
 
-    /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run. `false`: there is none for them now.
+    /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run. The run of the message that comes next;
+    /// `None`: there is none for this one now.
     #[inline(never)]
     pub fn push_run(
         &self,
@@ -330,14 +331,12 @@ impl<'a> Lane<'a> {
         head: [u64; HEAD],
         source: UserAddress,
         length: usize,
-    ) -> bool {
-        let Some(runs) = self.runs else { return false };
+    ) -> Option<UserAddress> {
+        let runs = self.runs?;
         debug_assert!(length > 0 && length <= RUN_BYTES);
         let steps = length.div_ceil(STEP);
         // So that no other message that is there has a position with the same run.
-        let Some(first) = self.claim(producer, steps as u64, RUNS.min(self.slots.len())) else {
-            return false;
-        };
+        let first = self.claim(producer, steps as u64, RUNS.min(self.slots.len()))?;
         let run = Lane::run_at(runs, first);
         for step in 0..steps {
             let (at, end) = (step * STEP, length.min((step + 1) * STEP));
@@ -353,7 +352,7 @@ impl<'a> Lane<'a> {
                 slot.commit(position, IN_RUN + steps - 1, tag);
             }
         }
-        true
+        Some(Lane::run_at(runs, first + steps as u64))
     }
 
     /// Claims `count` positions in a row, unless more than `room` would be in use; the first of them.
@@ -524,13 +523,18 @@ mod tests {
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
         let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
-        assert!(!Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1));
+        assert!(Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1).is_none());
+        let mut next = source.address();
         for length in (1..100).chain(
             (1..=RUN_BYTES / STEP)
                 .flat_map(|steps| steps * STEP - 40..(steps * STEP + 40).min(RUN_BYTES + 1)),
         ) {
-            assert!(lane.push_run(producer, 5, [7, 8], source.address(), length));
+            let before = std::mem::replace(
+                &mut next,
+                lane.push_run(producer, 5, [7, 8], source.address(), length).unwrap(),
+            );
             let (message, slots) = lane.read(lane.head()).unwrap();
+            assert!(length == 1 || message.run == Some(before), "it lies where the one before it said");
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
             assert!(message.is_long());
             assert_eq!(message.bytes(last_bytes(length)), length);
@@ -551,16 +555,16 @@ mod tests {
         let source = crate::Scratch::new(RUN_BYTES);
         for number in 0..RUNS as u64 {
             source.address().write_word(number);
-            assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+            assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_some());
         }
-        assert!(!lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_none());
         assert!(lane.push(producer, 2, &[0]));
         let first = lane.head();
         lane.advance(first + 1);
         // The short message has taken the position that the first run belonged to.
-        assert!(!lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_none());
         lane.advance(first + 2);
-        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP));
+        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_some());
         let target = crate::Scratch::new(8);
         for number in 2..RUNS as u64 {
             let (message, slots) = lane.read(lane.head()).unwrap();

@@ -4,6 +4,7 @@
 
 pub mod access;
 mod address;
+mod ahead;
 pub mod atomics;
 pub mod barrier;
 pub mod bytes;
@@ -33,6 +34,7 @@ pub mod socket;
 mod torn;
 
 pub use address::{Scratch, UserAddress};
+pub use ahead::Ahead;
 pub use growing::Growing;
 pub use held::Held;
 pub use pace::Pace;

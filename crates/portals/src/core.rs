@@ -26,7 +26,7 @@ use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
 use crate::wheel::Wheels;
-use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering, full_fence};
 use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer, watch};
@@ -72,6 +72,8 @@ pub struct Core {
     pub movers: AtomicU32,
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
+    /// How long the last message was that this process has written to where it belongs; 0 where that says nothing, or is used.
+    pub came: AtomicU32,
     pub stopping: AtomicBool,
     /// See [`Core::is_secluded`].
     secluded: bool,
@@ -101,6 +103,8 @@ pub struct Outcome {
     pub notices: EventList<(u32, Event)>,
     /// Initiators that may have something to move, and whether nobody else can move it.
     pub calls: EventList<(u32, bool)>,
+    /// Who moves what this process has begun to receive; nobody: only this process can.
+    pub begun: EventList<Option<u32>>,
 }
 
 /// Who drives a NIC.
@@ -153,6 +157,7 @@ impl Core {
             outstanding_count: AtomicU32::new(0),
             movers: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
+            came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),
             pipes: Pipes::default(),
@@ -229,10 +234,6 @@ impl Core {
         let result = self.receive_record(nic, found, entry.memory, entry.length, entry.user, &mut outcome);
         nic.lock().release();
         self.finish(&mut outcome);
-        if matches!(result, Appended::Posted(_)) && !self.is_attended() {
-            self.transport.ring_helper(self.me);
-            self.attend_soon(Prospect::Moving);
-        }
         result
     }
 
@@ -300,6 +301,7 @@ impl Core {
                 self.pull(nic, index, initiator, remote)
             };
             if !complete {
+                outcome.begun.push(None);
                 return Appended::Posted(EntryHandle(nic.slab.handle(index)));
             }
             nic.slab.release(index);
@@ -311,11 +313,13 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            self.start_transfer(nic, self.me, index, 0, outcome);
+            let is_shared = self.start_transfer(nic, self.me, index, 0, outcome);
+            outcome.begun.push(is_shared.then_some(initiator));
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::PIPED != 0 {
             transfer::start_piped(nic, index, 0);
+            outcome.begun.push(None);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::BULK != 0 {
@@ -396,12 +400,7 @@ impl Core {
         let result = found.map(|index| self.receive_record(nic, index, memory, length, user, &mut outcome));
         nic.lock().release();
         self.finish(&mut outcome);
-        let result = result.expect("a message that a search took and nobody has received yet");
-        if matches!(result, Appended::Posted(_)) && !self.is_attended() {
-            self.transport.ring_helper(self.me);
-            self.attend_soon(Prospect::Moving);
-        }
-        result
+        result.expect("a message that a search took and nobody has received yet")
     }
 
     /// Takes in arrivals of the NIC of `of`, whose lock is held.
@@ -680,6 +679,24 @@ impl Core {
         while let Some((process, alone)) = outcome.calls.pop() {
             self.call(process, alone);
         }
+        while let Some(mover) = outcome.begun.pop() {
+            self.see_to(mover);
+        }
+    }
+
+    /// This process has begun to receive what `mover` moves if it waits, for it has been called. Who computes does not want to share its processor
+    /// with its own helper then.
+    #[cold]
+    fn see_to(&self, mover: Option<u32>) {
+        if self.is_attended() {
+            return;
+        }
+        // Pairs with the fence in `Interface::leave`: who stops waiting sees that it has been called, or is seen here.
+        full_fence();
+        if !mover.is_some_and(|mover| self.waits(mover)) {
+            self.transport.ring_helper(self.me);
+        }
+        self.attend_soon(Prospect::Moving);
     }
 
     fn notify(&self, process: u32, event: &Event) {

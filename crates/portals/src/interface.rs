@@ -701,6 +701,11 @@ impl Interface {
                 return;
             }
         }
+        if core.expects_peers() {
+            // Pairs with the fence in `Core::see_to`: a peer that has just matched what this process sent saw that it waits, and so
+            // leaves the moving to it.
+            full_fence();
+        }
         if self.helper.is_started() && core.is_moving() {
             core.transport.ring_helper(core.me);
         }

@@ -2,8 +2,10 @@
 
 use crate::core::Core;
 use crate::message::{self, INLINE_ROOM};
+use crate::pipe::ALWAYS_PIPED;
+use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, Arrived};
-use parnass_base::{Scratch, UserAddress};
+use parnass_base::{Ahead, Scratch, UserAddress};
 use parnass_transport::{Bulk, MemoryError};
 use std::fmt;
 
@@ -16,6 +18,11 @@ use std::fmt;
 pub struct Memory(u64);
 
 const DESCRIBED: u64 = 1 << 63;
+
+/// Less is written before the lines that it goes to could have been fetched.
+const FETCHED_LEAST: usize = 1024;
+/// Longer messages may be written by their sender, from whom the lines would have to come back.
+const FETCHED_MOST: usize = ALWAYS_PIPED;
 
 /// What a [`Memory`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +159,30 @@ impl Core {
         self.descriptions().scatter(number, skip, source, length);
     }
 
+    /// Notes the length of a message that this process has written to where it belongs.
+    #[inline]
+    pub fn note_came(&self, length: usize) {
+        if (FETCHED_LEAST..=FETCHED_MOST).contains(&length) {
+            self.came.store(length as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// What this process will write soon, if what it waits for comes to `memory` and is like what came last, and if what it sends then is like
+    /// what it sent last.
+    #[inline]
+    pub fn will_write(&self, memory: Memory, length: usize) -> Ahead {
+        let mut ahead = Ahead::default();
+        let came = self.came.load(Ordering::Relaxed);
+        if came != 0
+            && let Place::Run(address) = memory.place()
+        {
+            self.came.store(0, Ordering::Relaxed);
+            ahead.add(address, length.min(came as usize));
+        }
+        self.transport.will_write(&mut ahead);
+        ahead
+    }
+
     /// Copies the bytes of a long message to `memory` of the NIC's owner. [`MemoryError::NotPermitted`]: not now.
     #[inline]
     pub fn place_long(
@@ -164,6 +195,7 @@ impl Core {
         if let Place::Run(address) = memory.place()
             && of == self.me
         {
+            self.note_came(length);
             let whole = message.copy_to(lane::HEAD, address, length);
             return if whole { Ok(()) } else { Err(MemoryError::NotPermitted) };
         }

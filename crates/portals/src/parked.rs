@@ -17,7 +17,6 @@ use crate::record::{ANY, kind};
 use parnass_base::atomics::Ordering;
 use parnass_base::favoured::Favoured;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, Word32, Word64, record};
-use parnass_transport::Prospect;
 
 /// Longest receive that is not posted at once, in bytes: one whose message comes through the mailbox.
 const MOST_BYTES: usize = 1024;
@@ -275,11 +274,7 @@ impl Core {
             nic.unexpected.remove(&nic.slab, &nic.classes, found);
             match self.receive_record(nic, found, entry.memory, entry.length, entry.user, outcome) {
                 Appended::Complete(event) => self.tell(nic, driver, &event, 0, outcome),
-                Appended::Posted(_) if self.is_attended() => (),
-                Appended::Posted(_) => {
-                    self.transport.ring_helper(self.me);
-                    self.attend_soon(Prospect::Moving);
-                }
+                Appended::Posted(_) => (),
             }
         }
         nic.parked.control.count.set(0);

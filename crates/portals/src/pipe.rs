@@ -86,7 +86,7 @@ fn unit(length: u64) -> u64 {
 }
 
 impl Core {
-    fn waits(&self, process: u32) -> bool {
+    pub fn waits(&self, process: u32) -> bool {
         self.transport.shown(process) != Waiting::Not
     }
 
@@ -315,6 +315,7 @@ impl Core {
             moved |= self.drain_pipe(incoming);
             let over = incoming.drained == incoming.length;
             if over {
+                self.note_came(incoming.placed as usize);
                 self.transport.discard(incoming.pipe);
                 self.lock(nic);
                 // Where its initiator has died meanwhile, it is over already.

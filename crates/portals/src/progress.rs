@@ -114,7 +114,7 @@ impl Core {
 
     /// Whether this process waits for something to happen at the NICs of peers.
     #[inline]
-    fn expects_peers(&self) -> bool {
+    pub fn expects_peers(&self) -> bool {
         self.outstanding_count.load(Ordering::Relaxed) != 0 || self.delayed_count.load(Ordering::Relaxed) != 0
     }
 

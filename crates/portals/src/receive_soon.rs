@@ -8,10 +8,13 @@ use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::record::flag;
 use crate::travel::Travel;
+use parnass_base::Ahead;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
+/// Polls before anything is done besides.
+const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 
@@ -70,6 +73,7 @@ impl Core {
         let mut result = Soon::NotYet;
         let mut spins = None;
         let mut began = None;
+        let mut ahead = Ahead::default();
         for turn in 0.. {
             self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
             if !matches!(result, Soon::NotYet) {
@@ -88,8 +92,12 @@ impl Core {
             if turn >= spins {
                 break;
             }
+            // A short message is met at once, or a while later.
+            if turn == FIRST_LOOKS {
+                ahead = self.will_write(entry.memory, entry.length);
+            }
             // A pause costs as much as the way of a message from core to core.
-            if turn >= EAGER_SPINS {
+            if turn >= FIRST_LOOKS && !ahead.fetch() && turn >= EAGER_SPINS {
                 std::hint::spin_loop();
             }
         }

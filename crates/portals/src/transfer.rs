@@ -221,8 +221,8 @@ impl Work {
 
 impl Core {
     /// Turns a record of the NIC of `of` that is in no list, with a message whose data is in the initiator's memory, into
-    /// a transfer. Lock held.
-    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, since: u64, outcome: &mut Outcome) {
+    /// a transfer. Whether either side may move all of it. Lock held.
+    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, since: u64, outcome: &mut Outcome) -> bool {
         let record = nic.slab.at(index);
         let initiator = record.source.get();
         let gaps = [&record.remote, &record.address]
@@ -242,6 +242,7 @@ impl Core {
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
         outcome.calls.push((initiator, wants_pipe || in_pieces));
+        !wants_pipe && !in_pieces && self.transport.reaches(initiator)
     }
 
     /// Moves bytes of a transfer from its initiator's memory into this process.

@@ -363,6 +363,30 @@ fn a_sleeping_sender_drives_a_target_that_has_stopped_waiting() {
     assert_eq!(content(&target, 8), content(&pattern(8, 5), 8));
 }
 
+/// A receive that comes later than its message is left to the sender as long as that waits. One that stops waiting leaves nothing undone.
+#[test]
+fn a_sender_that_stops_waiting_moves_what_was_received_late() {
+    let nics = interfaces(2);
+    let length = 700_001;
+    let (source, target) = (pattern(length, 5), Scratch::new(length));
+    nics[1].append(List::Priority, &entry(Some(0), 7, 0, &target, length)).unwrap();
+    nics[0].put(&put(1, 9, &source, length, Protocol::Direct, Ack::None)).unwrap();
+    nics[1].progress(&mut |event| panic!("{event:?}"));
+    nics[0].will_wait(None);
+    // Both have a helper that sleeps now; if one does not sleep yet, the test shows less.
+    std::thread::sleep(Duration::from_millis(20));
+    let appended = nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+    assert!(matches!(appended, Appended::Posted(_)));
+    nics[0].leave();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while content(&target, length) != content(&source, length) {
+        assert!(Instant::now() < patience, "nobody moves it");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(wait_for(&nics[1], |_| true).kind, EventKind::Put);
+    assert_eq!(wait_for(&nics[0], |_| true).kind, EventKind::Send);
+}
+
 /// A message that nobody expects is taken in by its sender, while the target does nothing: no event tells of it, but who
 /// searched before and watches the arrivals sees it.
 #[test]

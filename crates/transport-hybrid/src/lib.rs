@@ -11,7 +11,7 @@
 
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
-use parnass_base::{UserAddress, Window};
+use parnass_base::{Ahead, UserAddress, Window};
 use parnass_transport::{
     Attendant, Bulk, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Waiting, Waker,
 };
@@ -246,6 +246,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
         let used = lane::HEAD + length.div_ceil(8);
         if self.network.post(target, tag, &words[..used]) { Posting::Posted } else { Posting::Full }
+    }
+
+    fn will_write(&self, ahead: &mut Ahead) {
+        self.near.will_write(ahead);
     }
 
     fn several_threads(&self) {

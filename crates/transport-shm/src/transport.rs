@@ -14,7 +14,7 @@ use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
 use parnass_base::process;
-use parnass_base::{PAGE, Placed, Table, UserAddress, Window, barrier};
+use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
 use std::io;
@@ -38,6 +38,10 @@ struct Peer {
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     reach: AtomicU8,
 }
+
+/// Bits of the length of a run in `next_run`.
+const LENGTH_BITS: u32 = 16;
+const _: () = assert!(RUN_BYTES < 1 << LENGTH_BITS);
 
 /// Bytes of a message that is not sent while it is received.
 const BULK_BYTES_AT_ONCE: usize = 64 << 10;
@@ -98,6 +102,8 @@ pub struct SharedMemory {
     segments: Segments,
     /// Asked for when the first long message comes.
     past_caches: OnceLock<usize>,
+    /// The run that the next message goes into, above the length of the last one; 0: nothing is known.
+    next_run: AtomicU64,
     counters: Counters,
     /// At a fixed address while this lives; peers read it to see whether they can.
     _nonce: Box<u64>,
@@ -181,6 +187,7 @@ impl SharedMemory {
             pool,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),
+            next_run: AtomicU64::new(0),
             _nonce: nonce,
         };
         transport.cross_memory = tuning.direct && transport.reads_nonce_of(transport.own(), process);
@@ -233,10 +240,11 @@ impl SharedMemory {
             return Posting::TooLong;
         }
         let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
-        if !lane.push_run(producer, tag, head, source, length) {
+        let Some(next) = lane.push_run(producer, tag, head, source, length) else {
             return Posting::TooLong;
-        }
+        };
         self.ring_for(peer);
+        self.next_run.store((next.value() << LENGTH_BITS | length) as u64, Ordering::Relaxed);
         Posting::Posted
     }
 
@@ -416,6 +424,15 @@ impl Transport for SharedMemory {
         }
         self.ring_for(peer);
         Posting::Posted
+    }
+
+    fn will_write(&self, ahead: &mut Ahead) {
+        let next = self.next_run.load(Ordering::Relaxed) as usize;
+        if next != 0 {
+            self.next_run.store(0, Ordering::Relaxed);
+            let run = UserAddress::restore(next >> LENGTH_BITS);
+            ahead.add(run, next & ((1 << LENGTH_BITS) - 1));
+        }
     }
 
     fn several_threads(&self) {

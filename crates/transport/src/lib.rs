@@ -11,7 +11,7 @@ pub use network::{
 
 use parnass_base::atomics::AtomicU64;
 use parnass_base::lane::{self, Arrived};
-use parnass_base::{UserAddress, Window};
+use parnass_base::{Ahead, UserAddress, Window};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -107,6 +107,12 @@ pub trait Transport: Send + Sync {
         source: UserAddress,
         length: usize,
     ) -> Posting;
+
+    /// Tells where the next message will be written, if it is like the last one and that is worth fetching while this process waits. Once for
+    /// each message.
+    fn will_write(&self, ahead: &mut Ahead) {
+        let _ = ahead;
+    }
 
     /// From now on several threads of this process may call. To be called while only one does.
     fn several_threads(&self) {}
