@@ -30,6 +30,9 @@ const BATCH: (usize, usize) = (4 << 10, 16 << 10);
 const ROOM: usize = 1 << 20;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
+/// So many that follow each other sooner go at once all the same, while the keeper does not look after what is gathered: to call it
+/// costs as much as to send, and it takes the processor from this thread.
+const FEW: u32 = 3;
 
 /// Arrivals that the process has taken itself before the keeper is not told of them any more.
 pub(crate) const STALE: u32 = 8;
@@ -71,6 +74,8 @@ pub struct Out<P> {
     /// Stands in the list of links with something gathered.
     gathered: bool,
     last: Option<Instant>,
+    /// How many were sent since the last lone one, if it is few.
+    close: u32,
     /// See [`parnass_transport::Network::more_follows`].
     more_follows: bool,
     /// Bytes that are gathered now.
@@ -179,6 +184,8 @@ pub struct Streams<C: Carrier> {
     /// Links with something gathered.
     gathered: Mutex<Vec<u32>>,
     gathered_count: AtomicU32,
+    /// Whether a thread of the process has sent what was gathered since the keeper last looked.
+    pub(crate) sent_itself: AtomicBool,
     /// Whether the keeper looks after what is gathered.
     pub attentive: AtomicBool,
     /// Whether somebody else has armed the carrier since the keeper last looked.
@@ -231,6 +238,7 @@ impl<C: Carrier> Streams<C> {
             told_count: AtomicU32::new(0),
             gathered: Mutex::default(),
             gathered_count: AtomicU32::new(0),
+            sent_itself: AtomicBool::new(false),
             attentive: AtomicBool::new(false),
             armed: AtomicBool::new(true),
             watched: AtomicBool::new(true),
@@ -301,6 +309,7 @@ impl<C: Carrier> Streams<C> {
                 blocked: false,
                 gathered: false,
                 last: None,
+                close: 0,
                 more_follows: false,
                 batch: BATCH.0,
                 way: "not connected yet".to_owned(),
@@ -505,14 +514,11 @@ impl<C: Carrier> Streams<C> {
         if out.blocked || !matches!(out.stage, Stage::Up(..)) {
             return;
         }
-        let now = Instant::now();
-        if lone && out.last.is_none_or(|last| now.duration_since(last) > LONE) {
-            out.batch = BATCH.0;
-            out.last = Some(now);
+        if lone && self.goes_at_once(out) {
             self.write(link, out);
         } else if out.row.copied() >= out.batch {
             out.batch = (out.batch * 2).min(BATCH.1);
-            out.last = Some(now);
+            out.last = Some(Instant::now());
             self.write(link, out);
         } else if !out.gathered {
             out.gathered = true;
@@ -524,6 +530,30 @@ impl<C: Carrier> Streams<C> {
                 self.carrier.ring();
             }
         }
+    }
+
+    /// Whether what has nothing before it in the row is sent now.
+    fn goes_at_once(&self, out: &mut Out<C::Pipe>) -> bool {
+        let now = Instant::now();
+        if out.last.is_none_or(|last| now.duration_since(last) > LONE) {
+            out.batch = BATCH.0;
+            out.close = 0;
+        } else if out.close < FEW && !self.attentive.load(Ordering::Relaxed) {
+            out.close += 1;
+        } else {
+            return false;
+        }
+        out.last = Some(now);
+        true
+    }
+
+    /// Sends what was gathered, for a thread of the process. Whether there was anything.
+    pub fn send_own_gathered(&self) -> bool {
+        let sent = self.send_gathered();
+        if sent {
+            self.sent_itself.store(true, Ordering::Relaxed);
+        }
+        sent
     }
 
     /// Sends what was gathered. Whether there was anything.

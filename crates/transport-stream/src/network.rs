@@ -112,7 +112,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
     }
 
     fn poll(&self) -> bool {
-        self.streams.send_gathered();
+        self.streams.send_own_gathered();
         if self.streams.has_told() {
             return true;
         }
