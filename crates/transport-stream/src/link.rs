@@ -28,6 +28,8 @@ const GATHERED: usize = 4 << 10;
 const BATCH: (usize, usize) = (4 << 10, 16 << 10);
 /// Bytes that a link keeps in copy before it says that there is no room.
 const ROOM: usize = 1 << 20;
+/// A longer payload is sent unasked only where nothing stands before it, so that most of it need not be copied.
+const COPIED: usize = 64 << 10;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
 /// So many that follow each other sooner go at once all the same, while the keeper does not look after what is gathered: to call it
@@ -471,6 +473,9 @@ impl<C: Carrier> Streams<C> {
         let mut guard = lock(&link.out);
         let used = link.used.load(Ordering::Relaxed);
         if guard.row.copied() > ROOM || used + length as u64 > self.window {
+            return false;
+        }
+        if length > COPIED && (guard.blocked || !guard.row.is_empty()) {
             return false;
         }
         let Some(out) = self.ready(link, &mut guard) else { return true };
