@@ -68,8 +68,8 @@ struct task {
 static void *answer(void *context)
 {
     struct task *task = context;
-    pin(cores[1]);
-    for (int round = 0; round < task->rounds; round++) {
+    /* One round more, before the clock runs. */
+    for (int round = 0; round <= task->rounds; round++) {
         move(1, 0, task->bytes);
         move(1, 1, task->back);
     }
@@ -81,15 +81,25 @@ static double seconds(size_t bytes, size_t back, int rounds)
 {
     struct task task = {bytes, back, rounds};
     pthread_t other;
-    if (pthread_create(&other, NULL, answer, &task))
+    pthread_attr_t attributes;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cores[1], &set);
+    /* A thread that began on this one's core would first have to be given it. */
+    pthread_attr_init(&attributes);
+    pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    if (pthread_create(&other, &attributes, answer, &task))
         fail("a thread");
-    double start = now();
-    for (int round = 0; round < rounds; round++) {
+    double start = 0;
+    for (int round = 0; round <= rounds; round++) {
+        if (round == 1)
+            start = now();
         move(0, 1, bytes);
         move(0, 0, back);
     }
     double taken = (now() - start) / rounds;
     pthread_join(other, NULL);
+    pthread_attr_destroy(&attributes);
     return taken;
 }
 

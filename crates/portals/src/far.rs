@@ -25,6 +25,9 @@ use parnass_transport::{Bulk, Network};
 
 /// Where a record's bytes that have arrived are counted.
 const DONE: usize = 1;
+/// A put that is shorter is direct because the program wants it so. A longer one is so because it is never copied within a node, which
+/// says nothing of networks.
+const CHOSEN_DIRECT: usize = 64 << 10;
 /// The place of a peer whose NIC is not in this process's reach.
 pub const FAR: u32 = u32::MAX;
 
@@ -88,7 +91,8 @@ impl Core {
         let ack = put.ack == Ack::Matched;
         let network = self.network();
         self.expect(target, u32::from(ack));
-        if put.protocol == Protocol::Buffered && put.length <= network.stream_bytes() {
+        let unasked = put.protocol == Protocol::Buffered || put.length > CHOSEN_DIRECT;
+        if unasked && put.length <= network.stream_bytes() {
             let words = [put.match_bits, put.header_data, put.user];
             let tag = message::tag(STREAM, usize::from(ack), self.me);
             let (source, _together) = self.together(put.source, put.length);

@@ -128,12 +128,51 @@ pub trait Notes {
     fn lost(&self, peer: u32, error: io::Error);
 }
 
+/// Memory of payloads that nobody had asked for, for the next ones: pages that the kernel has just given cost more than to copy what
+/// comes into them.
+#[derive(Debug, Default)]
+struct Spares {
+    memory: Vec<Scratch>,
+    bytes: usize,
+}
+
+impl Spares {
+    /// Payloads that are shorter get memory of their own.
+    const LEAST: usize = 16 << 10;
+    /// Bytes that are kept at most.
+    const MOST: usize = 4 << 20;
+
+    /// At least `length` bytes.
+    fn take(&mut self, length: usize) -> Scratch {
+        if length < Self::LEAST {
+            return Scratch::new(length);
+        }
+        let room = length.next_power_of_two();
+        match self.memory.iter().rposition(|spare| spare.len() == room) {
+            Some(found) => {
+                self.bytes -= room;
+                self.memory.swap_remove(found)
+            }
+            None => Scratch::new(room),
+        }
+    }
+
+    /// Keeps what is not needed any more, unless that is too much.
+    fn keep(&mut self, memory: Scratch) {
+        if memory.len() >= Self::LEAST && self.bytes + memory.len() <= Self::MOST {
+            self.bytes += memory.len();
+            self.memory.push(memory);
+        }
+    }
+}
+
 /// All links' receiving sides. One caller at a time.
 #[derive(Debug)]
 pub struct Incoming<P> {
     streams: Vec<Stream<P>>,
     ready: VecDeque<usize>,
     payloads: Vec<Option<Payload>>,
+    spares: Spares,
     free: Vec<usize>,
     /// The link that has spoken last: the first to be looked at.
     hot: usize,
@@ -145,6 +184,7 @@ impl<P> Default for Incoming<P> {
             streams: Vec::new(),
             ready: VecDeque::new(),
             payloads: Vec::new(),
+            spares: Spares::default(),
             free: Vec::new(),
             hot: 0,
         }
@@ -308,7 +348,7 @@ impl<P: Pipe> Incoming<P> {
         if let Some(payload) = self.streams[stream].payload.and_then(|number| self.payloads[number].as_mut())
             && let Place::Undecided = payload.place
         {
-            payload.place = Place::Kept(Scratch::new(payload.length));
+            payload.place = Place::Kept(self.spares.take(payload.length));
         }
     }
 
@@ -560,23 +600,28 @@ impl<P: Pipe> Incoming<P> {
         if let Some(offer) = payload.offer {
             return self.land_offer(name, offer, target, room, then, notes);
         }
-        if let Place::Kept(memory) = &payload.place {
+        let before = std::mem::replace(&mut payload.place, Place::Landing { address: target, room, then });
+        if let Place::Kept(memory) = &before {
             target.copy_from(memory.address(), payload.received.min(room));
         }
-        payload.place = Place::Landing { address: target, room, then };
         if payload.received != payload.length {
             stream.move_to(payload, payload.length - payload.received);
         }
-        if payload.received != payload.length {
-            return false;
+        let whole = payload.received == payload.length;
+        if whole {
+            // Complete at once: nobody has to be told.
+            payload.place = Place::Nowhere;
+            if stream.payload == Some(name) {
+                stream.payload = None;
+            }
         }
-        // Complete at once: nobody has to be told.
-        payload.place = Place::Nowhere;
-        if stream.payload == Some(name) {
-            stream.payload = None;
+        if let Place::Kept(memory) = before {
+            self.spares.keep(memory);
         }
-        self.finish(name, notes);
-        true
+        if whole {
+            self.finish(name, notes);
+        }
+        whole
     }
 
     /// As [`Incoming::land`], for what is read where it lies.
@@ -719,5 +764,28 @@ impl Payload {
             Place::Undecided | Place::Nowhere => (UserAddress::NULL, 0),
         };
         (address.offset(self.received as i64), room.min(self.until).saturating_sub(self.received))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_unexpected_payloads_serves_the_next_and_is_bounded() {
+        let mut spares = Spares::default();
+        let first = spares.take(100_000);
+        let address = first.address();
+        assert!(first.len() >= 100_000);
+        spares.keep(first);
+        assert_ne!(spares.take(20_000).address(), address, "of another class");
+        let again = spares.take(120_000);
+        assert_eq!((again.address(), spares.bytes), (address, 0));
+        let many: Vec<Scratch> = (0..100).map(|_| spares.take(200_000)).collect();
+        many.into_iter().for_each(|memory| spares.keep(memory));
+        assert!((1..=Spares::MOST).contains(&spares.bytes));
+        let short = spares.take(1_000);
+        spares.keep(short);
+        assert_eq!(spares.memory.iter().map(Scratch::len).sum::<usize>(), spares.bytes);
     }
 }

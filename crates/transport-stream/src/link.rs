@@ -28,8 +28,13 @@ const GATHERED: usize = 4 << 10;
 const BATCH: (usize, usize) = (4 << 10, 16 << 10);
 /// Bytes that a link keeps in copy before it says that there is no room.
 const ROOM: usize = 1 << 20;
+/// A longer payload is sent unasked only where nothing stands before it, so that most of it need not be copied.
+const COPIED: usize = 64 << 10;
 /// What is sent so long after the last one goes at once; sooner, it may meet others.
 const LONE: Duration = Duration::from_micros(5);
+/// So many that follow each other sooner go at once all the same, while the keeper does not look after what is gathered: to call it
+/// costs as much as to send, and it takes the processor from this thread.
+const FEW: u32 = 3;
 
 /// Arrivals that the process has taken itself before the keeper is not told of them any more.
 pub(crate) const STALE: u32 = 8;
@@ -71,6 +76,8 @@ pub struct Out<P> {
     /// Stands in the list of links with something gathered.
     gathered: bool,
     last: Option<Instant>,
+    /// How many were sent since the last lone one, if it is few.
+    close: u32,
     /// See [`parnass_transport::Network::more_follows`].
     more_follows: bool,
     /// Bytes that are gathered now.
@@ -179,6 +186,8 @@ pub struct Streams<C: Carrier> {
     /// Links with something gathered.
     gathered: Mutex<Vec<u32>>,
     gathered_count: AtomicU32,
+    /// Whether a thread of the process has sent what was gathered since the keeper last looked.
+    pub(crate) sent_itself: AtomicBool,
     /// Whether the keeper looks after what is gathered.
     pub attentive: AtomicBool,
     /// Whether somebody else has armed the carrier since the keeper last looked.
@@ -231,6 +240,7 @@ impl<C: Carrier> Streams<C> {
             told_count: AtomicU32::new(0),
             gathered: Mutex::default(),
             gathered_count: AtomicU32::new(0),
+            sent_itself: AtomicBool::new(false),
             attentive: AtomicBool::new(false),
             armed: AtomicBool::new(true),
             watched: AtomicBool::new(true),
@@ -301,6 +311,7 @@ impl<C: Carrier> Streams<C> {
                 blocked: false,
                 gathered: false,
                 last: None,
+                close: 0,
                 more_follows: false,
                 batch: BATCH.0,
                 way: "not connected yet".to_owned(),
@@ -464,6 +475,9 @@ impl<C: Carrier> Streams<C> {
         if guard.row.copied() > ROOM || used + length as u64 > self.window {
             return false;
         }
+        if length > COPIED && (guard.blocked || !guard.row.is_empty()) {
+            return false;
+        }
         let Some(out) = self.ready(link, &mut guard) else { return true };
         link.used.fetch_add(length as u64, Ordering::Relaxed);
         let lone = out.is_lone();
@@ -505,14 +519,11 @@ impl<C: Carrier> Streams<C> {
         if out.blocked || !matches!(out.stage, Stage::Up(..)) {
             return;
         }
-        let now = Instant::now();
-        if lone && out.last.is_none_or(|last| now.duration_since(last) > LONE) {
-            out.batch = BATCH.0;
-            out.last = Some(now);
+        if lone && self.goes_at_once(out) {
             self.write(link, out);
         } else if out.row.copied() >= out.batch {
             out.batch = (out.batch * 2).min(BATCH.1);
-            out.last = Some(now);
+            out.last = Some(Instant::now());
             self.write(link, out);
         } else if !out.gathered {
             out.gathered = true;
@@ -524,6 +535,30 @@ impl<C: Carrier> Streams<C> {
                 self.carrier.ring();
             }
         }
+    }
+
+    /// Whether what has nothing before it in the row is sent now.
+    fn goes_at_once(&self, out: &mut Out<C::Pipe>) -> bool {
+        let now = Instant::now();
+        if out.last.is_none_or(|last| now.duration_since(last) > LONE) {
+            out.batch = BATCH.0;
+            out.close = 0;
+        } else if out.close < FEW && !self.attentive.load(Ordering::Relaxed) {
+            out.close += 1;
+        } else {
+            return false;
+        }
+        out.last = Some(now);
+        true
+    }
+
+    /// Sends what was gathered, for a thread of the process. Whether there was anything.
+    pub fn send_own_gathered(&self) -> bool {
+        let sent = self.send_gathered();
+        if sent {
+            self.sent_itself.store(true, Ordering::Relaxed);
+        }
+        sent
     }
 
     /// Sends what was gathered. Whether there was anything.

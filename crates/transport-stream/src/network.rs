@@ -12,8 +12,6 @@ use std::io;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 
-/// The longest payload that is sent before anybody has asked for it, in bytes.
-const STREAM_BYTES: usize = 64 << 10;
 /// Polls of the link that has spoken last between two looks at all links: where it is the only one, and else.
 const LOOK_EVERY: (u32, u32) = (64, 4);
 
@@ -96,7 +94,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
     }
 
     fn stream_bytes(&self) -> usize {
-        STREAM_BYTES
+        C::STREAM_BYTES
     }
 
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
@@ -112,7 +110,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
     }
 
     fn poll(&self) -> bool {
-        self.streams.send_gathered();
+        self.streams.send_own_gathered();
         if self.streams.has_told() {
             return true;
         }

@@ -79,6 +79,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// A connection.
     type Pipe: Pipe;
 
+    /// The longest payload that is sent before anybody has asked for it, in bytes; at most what a frame may bring.
+    const STREAM_BYTES: usize = 64 << 10;
+
     /// Whether who arms must look until [`Carrier::is_settled`]: then the keeper does it for those who do not look.
     const SETTLES: bool = false;
 

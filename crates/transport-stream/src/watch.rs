@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 /// So long after a loss it is told: the launcher knows best why a process is gone, and is let speak first.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between two looks at what was gathered.
-const PAUSE: Duration = Duration::from_micros(100);
-/// Looks that find nothing before the keeper sleeps again.
-const IDLE_LOOKS: u32 = 10;
+/// Between two looks at what was gathered: where the last one has found something to send, and where the process sends it itself.
+const PAUSE: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
+/// Looks before which nothing was gathered, until the keeper sleeps again.
+const IDLE_LOOKS: u32 = 2;
+/// Arrivals in a row that the keeper has taken from a process that takes what comes itself, until it looks away.
+const CHANCES: u32 = 2;
 /// After arrivals that nobody was asleep for, it is watched again after so long, and at most after so long.
 const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 
@@ -23,7 +25,12 @@ pub struct Watch {
     losses: Vec<(Instant, Loss)>,
     rearm: Option<Instant>,
     rearm_after: Duration,
+    /// How often in a row the keeper was useful to a process that has taken something itself since the carrier was armed.
+    chances: u32,
     idle_looks: u32,
+    pause: Duration,
+    /// When what was gathered is looked at next.
+    look: Option<Instant>,
     /// When the keeper wanted to look again, at the latest.
     expected: Option<Instant>,
 }
@@ -37,7 +44,10 @@ impl Watch {
             losses: Vec::new(),
             rearm: None,
             rearm_after: REARM.0,
+            chances: 0,
             idle_looks: 0,
+            pause: PAUSE.0,
+            look: None,
             expected: None,
         }
     }
@@ -53,7 +63,15 @@ impl Watch {
         streams.watched.store(false, Ordering::Relaxed);
         let asked = streams.armed.swap(false, Ordering::Relaxed);
         streams.moved.store(false, Ordering::Relaxed);
+        let comes_back = streams.stale.load(Ordering::Relaxed) != 0;
         if (self.waker)() || streams.moved.load(Ordering::Relaxed) {
+            self.chances = if comes_back { self.chances + 1 } else { 0 };
+            if self.chances >= CHANCES {
+                // This thread came between two calls of a process that is in the library most of the time, and the next arrival would
+                // bring it there again.
+                self.put_off();
+                return false;
+            }
             self.rearm = None;
             self.rearm_after = REARM.0;
             streams.needless.store(0, Ordering::Relaxed);
@@ -68,10 +86,16 @@ impl Watch {
     fn rearm_later<C: Carrier>(&mut self, streams: &Streams<C>, asked: bool) {
         if asked {
             self.rearm_after = REARM.0;
+            self.rearm = Some(Instant::now() + self.rearm_after);
         } else {
-            self.rearm_after = (self.rearm_after * 2).min(REARM.1);
+            self.put_off();
             streams.needless.fetch_or(streams.prospect.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+
+    /// This thread is to be told of arrivals again after twice the time that it was the last time.
+    fn put_off(&mut self) {
+        self.rearm_after = (self.rearm_after * 2).min(REARM.1);
         self.rearm = Some(Instant::now() + self.rearm_after);
     }
 
@@ -107,12 +131,10 @@ impl Watch {
         others: impl Iterator<Item = Instant>,
     ) -> Option<Duration> {
         let now = Instant::now();
-        if streams.attentive.load(Ordering::Relaxed) {
-            self.expected = Some(now);
-            return Some(Duration::ZERO);
-        }
+        let attentive = streams.attentive.load(Ordering::Relaxed);
+        self.look = attentive.then(|| self.look.unwrap_or(now + self.pause));
         let losses = self.losses.iter().map(|(when, _)| *when);
-        self.expected = others.chain(losses).chain(self.rearm).min();
+        self.expected = others.chain(losses).chain(self.rearm).chain(self.look).min();
         self.expected.map(|first| first.saturating_duration_since(now))
     }
 
@@ -158,9 +180,16 @@ impl Watch {
 
     /// Sends what others have gathered and left.
     pub fn look_after_gathered<C: Carrier>(&mut self, streams: &Streams<C>) {
-        if streams.attentive.load(Ordering::Relaxed) {
-            std::thread::sleep(PAUSE);
-            self.idle_looks = if streams.send_gathered() { 0 } else { self.idle_looks + 1 };
+        if self.look.is_some_and(|when| when <= Instant::now()) {
+            self.look = None;
+            let sent_itself = streams.sent_itself.swap(false, Ordering::Relaxed);
+            let sent = streams.send_gathered();
+            self.idle_looks = if sent || sent_itself { 0 } else { self.idle_looks + 1 };
+            if sent {
+                self.pause = PAUSE.0;
+            } else if sent_itself {
+                self.pause = PAUSE.1;
+            }
             if self.idle_looks >= IDLE_LOOKS {
                 self.idle_looks = 0;
                 streams.attentive.swap(false, Ordering::SeqCst);
@@ -275,6 +304,46 @@ mod tests {
         assert!(watch.limit(&streams, std::iter::empty()).is_some(), "and so it is armed later");
         streams.close();
         assert!(!watch.look_after_time(&streams, Instant::now() + REARM.1));
+        assert_eq!(watch.limit(&streams, std::iter::empty()), None);
+    }
+
+    #[test]
+    fn who_comes_back_by_itself_is_left_alone_though_the_keeper_was_first() {
+        let (streams, _) = nothing();
+        let mut watch = Watch::new(Box::new(|| true), Box::new(|_| ()));
+        for _ in 0..5 {
+            streams.watch(0);
+            assert!(watch.arrivals(&streams), "the process computes");
+        }
+        let mut arms = 0;
+        for _ in 0..5 {
+            streams.watch(0);
+            streams.took();
+            arms += u32::from(watch.arrivals(&streams));
+        }
+        assert_eq!(arms, CHANCES - 1);
+        assert!(watch.limit(&streams, std::iter::empty()).is_some(), "it is looked after again later");
+        streams.watch(0);
+        assert!(watch.arrivals(&streams), "it has not come back");
+    }
+
+    #[test]
+    fn what_the_process_sends_itself_is_looked_after_less_often() {
+        let (streams, mut watch) = nothing();
+        streams.attentive.store(true, Ordering::Relaxed);
+        for (sent_itself, pause) in [(false, PAUSE.0), (true, PAUSE.1), (false, PAUSE.1)] {
+            streams.sent_itself.store(sent_itself, Ordering::Relaxed);
+            let limit = watch.limit(&streams, std::iter::empty()).unwrap();
+            assert!(limit <= watch.pause);
+            watch.look = Some(Instant::now());
+            watch.look_after_gathered(&streams);
+            assert_eq!((watch.pause, watch.look), (pause, None));
+        }
+        assert!(streams.attentive.load(Ordering::Relaxed), "one look more");
+        assert!(watch.limit(&streams, std::iter::empty()).is_some());
+        watch.look = Some(Instant::now());
+        watch.look_after_gathered(&streams);
+        assert!(!streams.attentive.load(Ordering::Relaxed));
         assert_eq!(watch.limit(&streams, std::iter::empty()), None);
     }
 }

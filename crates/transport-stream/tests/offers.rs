@@ -654,3 +654,15 @@ fn what_more_follows_waits_for_it() {
     post(4);
     assert_eq!(under_way(), one, "what was said was of one message");
 }
+
+#[test]
+fn a_few_that_follow_each_other_leave_at_once() {
+    let (between, first, _second) = pair(Luck::Good);
+    let mut under_way = 0;
+    for word in 0..4 {
+        assert!(first.post(1, message(0, 1, 0).tag, &[word]));
+        let now = lock(&between).bytes[1].len();
+        assert!(now > under_way, "message {word} waits");
+        under_way = now;
+    }
+}

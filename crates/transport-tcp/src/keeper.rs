@@ -12,6 +12,7 @@ use parnass_transport_stream::proof::fresh;
 use parnass_transport_stream::wire::Verdict;
 use parnass_transport_stream::{INTERFACE_VARIABLE, Loss, Pipe, Refusal, Stage, Streams, Watch, lock};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -38,6 +39,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const CHECK: Duration = Duration::from_secs(5);
 /// A peer that acknowledges nothing for so long is lost.
 const SILENCE: Duration = Duration::from_secs(25);
+
+/// What epoll rounds up to: shorter times are slept in poll.
+const EPOLL_TICK_NS: i64 = 1_000_000;
 
 /// A connection that is not established yet.
 #[derive(Debug)]
@@ -132,12 +136,19 @@ impl Keeper {
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
             [const { std::mem::MaybeUninit::uninit() }; 64];
         while !self.streams.stopping.load(Ordering::Acquire) {
-            let limit = self.limit();
-            let time = limit.map(|limit| rustix::time::Timespec {
+            let mut time = self.limit().map(|limit| rustix::time::Timespec {
                 tv_sec: limit.as_secs() as i64,
                 tv_nsec: i64::from(limit.subsec_nanos()),
             });
-            let Ok((found, _)) = epoll::wait(&self.streams.carrier.gate, &mut events, time.as_ref()) else {
+            let gate = &self.streams.carrier.gate;
+            if let Some(time) = &mut time
+                && time.tv_sec == 0
+                && time.tv_nsec < EPOLL_TICK_NS
+            {
+                let _ = poll(&mut [PollFd::new(gate, PollFlags::IN)], Some(time));
+                time.tv_nsec = 0;
+            }
+            let Ok((found, _)) = epoll::wait(gate, &mut events, time.as_ref()) else {
                 continue;
             };
             for event in found.iter() {

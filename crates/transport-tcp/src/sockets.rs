@@ -162,6 +162,9 @@ impl Sockets {
 impl Carrier for Sockets {
     type Pipe = Socket;
 
+    /// To ask first takes a third of the time that 128 KiB take, and has a receiver that computes wake twice.
+    const STREAM_BYTES: usize = 256 << 10;
+
     const DISARMS: bool = true;
 
     fn connect(&self, peer: u32) {

@@ -53,7 +53,8 @@ pub trait Network: Send + Sync {
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
 
     /// Sends one message of up to [`PAYLOAD_WORDS`] words with a payload; the source may be reused at once. What
-    /// a target holds of such payloads is bounded: `false`, no room now, or none at the target.
+    /// a target holds of such payloads is bounded: `false`, no room now, or none at the target. A long one may also be refused because
+    /// something is before it on its way.
     fn stream(&self, target: u32, tag: u32, words: &[u64], source: UserAddress, length: usize) -> bool;
 
     /// Sends a payload from where it lies, in as many messages as needed, each with two words: `word`, and where in
@@ -89,8 +90,8 @@ pub trait Network: Send + Sync {
     /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
     fn arm_lightly(&self, prospect: Prospect);
 
-    /// Something is about to follow the next message to `target`, and may be sent together with it. What does not follow within some
-    /// 100 microseconds is not waited for.
+    /// Something is about to follow the next message to `target`, and may be sent together with it. What does not follow within a
+    /// millisecond is not waited for.
     fn more_follows(&self, target: u32);
 
     /// A peer is dead: nothing goes there or comes from there any more, and no memory that was lent or named for it is used.
