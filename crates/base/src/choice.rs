@@ -23,6 +23,8 @@ const LATE: u32 = 500;
 const LATEST: u32 = 4095;
 /// A way takes another one's place when it costs less by one part in so many.
 const BETTER: u32 = 16;
+/// What is known of lengths of which the longest are up to so many times twice as long.
+const NEAR: usize = 2;
 /// A price is nanoseconds for one byte, with so many bits behind the point.
 const POINT: u32 = 16;
 
@@ -128,6 +130,26 @@ impl<const WAYS: usize> Choice<WAYS> {
         self.state.store(state.word(), Ordering::Relaxed);
     }
 
+    /// Whether anything has been learned.
+    #[inline]
+    fn knows(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != 0
+    }
+
+    fn knows_all(&self) -> bool {
+        State::of(self.state.load(Ordering::Relaxed)).known == WAYS as u32
+    }
+
+    /// Begins with what `other` knows, which a visit will soon put to the proof.
+    fn begin_as(&self, other: &Choice<WAYS>) {
+        let State { best, known, .. } = State::of(other.state.load(Ordering::Relaxed));
+        for way in 0..WAYS as u32 {
+            self.set_price(way, other.price(way));
+        }
+        let state = State { best, now: best, last: best, known, steps: 0, vain: 0, left: SOON };
+        self.state.store(state.word(), Ordering::Relaxed);
+    }
+
     fn first_visit(&self, state: &mut State, price: u32) {
         if state.steps != 0 {
             let before = if state.steps == 1 { u32::MAX } else { self.price(state.now) };
@@ -225,11 +247,24 @@ impl<const WAYS: usize, const CLASSES: usize, const FIRST: u32> Default for Choi
 }
 
 impl<const WAYS: usize, const CLASSES: usize, const FIRST: u32> Choices<WAYS, CLASSES, FIRST> {
-    /// That for so many bytes.
+    /// That for so many bytes. One of which nothing is known begins with what is known of somewhat shorter ones.
     #[inline]
     pub fn of(&self, bytes: usize) -> &Choice<WAYS> {
         let power = usize::BITS - bytes.saturating_sub(1).leading_zeros();
-        &self.0[(power.saturating_sub(FIRST) as usize).min(CLASSES - 1)]
+        let class = (power.saturating_sub(FIRST) as usize).min(CLASSES - 1);
+        let choice = &self.0[class];
+        if !choice.knows() {
+            self.begin(class);
+        }
+        choice
+    }
+
+    #[cold]
+    fn begin(&self, class: usize) {
+        let shorter = self.0[class.saturating_sub(NEAR)..class].iter().rev();
+        if let Some(shorter) = shorter.into_iter().find(|shorter| shorter.knows_all()) {
+            self.0[class].begin_as(shorter);
+        }
     }
 }
 
@@ -346,6 +381,24 @@ mod tests {
         }
         let (went, _) = run(&choice, 1000, |way, _| [500, 1000][way]);
         assert!(went[0] > 950 && went[1] > 0, "{went:?}");
+    }
+
+    #[test]
+    fn longer_ones_begin_with_what_is_known_of_shorter_ones() {
+        let choices = Choices::<2, 6, 10>::default();
+        let time = |way, _| [1000, 500][way];
+        run(choices.of(1024), 10, time);
+        assert_eq!((choices.of(4096).way(), choices.of(16384).way(), choices.of(2048).way()), (1, 1, 1));
+        // Here it is the other one that is faster.
+        let (went, _) = run(choices.of(4096), 1000, |way, _| [4000, 8000][way]);
+        assert!(went[0] > 900, "{went:?}");
+        // What is known is too far away, or not all known.
+        let choices = Choices::<2, 6, 10>::default();
+        run(choices.of(1024), 10, time);
+        assert_eq!(choices.of(8192).way(), 0);
+        let choices = Choices::<2, 6, 10>::default();
+        run(choices.of(1024), 5, time);
+        assert_eq!(choices.of(2048).way(), 0);
     }
 
     #[test]
