@@ -379,6 +379,26 @@ mod tests {
     }
 
     #[test]
+    fn elements_in_one_run_become_bytes_but_for_those_that_are_reduced() {
+        let span = |offset, count| Span { region: Region::Recv, kind: Kind::Recv, offset, count };
+        let mut builder = Builder::new();
+        builder.send(Peer::Local(1), span(16, 3));
+        builder.copy(span(0, 3), span(64, 5));
+        builder.reduce(span(0, 3), span(16, 3));
+        // Elements of 8 bytes that begin 4 bytes behind their origins; five of them are no run.
+        let schedule = builder.finish().with_runs(|span| (span.count < 5).then_some((4, span.count * 8)));
+        let bytes = |offset| Span { kind: Kind::Bytes, ..span(offset, 24) };
+        let reduce = Step::Reduce { input: span(0, 3), inout: span(16, 3) };
+        let steps = [
+            Step::Send { to: Peer::Local(1), data: bytes(20) },
+            Step::Copy { from: bytes(4), to: span(64, 5) },
+            reduce,
+            Step::Wait,
+        ];
+        assert_eq!(schedule.steps(), steps);
+    }
+
+    #[test]
     fn an_idle_builder_gives_an_empty_schedule() {
         let schedule = Builder::new().finish();
         assert!(schedule.steps().is_empty());

@@ -5,6 +5,7 @@ mod common;
 use common::{Random, byte, content, memory, run};
 use parnass_base::Scratch;
 use parnass_mpi::coll::{Call, Collective, Side};
+use parnass_mpi::datatype::{CountForm, Datatype};
 use parnass_mpi::op::PredefinedOps;
 use parnass_mpi::{Process, ThreadLevel};
 use std::sync::Arc;
@@ -108,4 +109,49 @@ fn many_in_a_row_give_what_one_process_computes() {
             }
         });
     }
+}
+
+/// More broadcasts than a board has notes, short and long ones in turn: nothing is overwritten before it was taken.
+#[test]
+fn a_root_that_runs_ahead_waits_for_the_last() {
+    for size in [2, 3, 7] {
+        run(size, ThreadLevel::Single, |process| {
+            for step in 0..600 {
+                let length = [8, 8, 8, 48, 900, 8, 20_000][step as usize / 50 % 7];
+                let expected = pattern(0, step, length);
+                let place = memory(&if process.rank() == 0 { expected.clone() } else { vec![0xee; length] });
+                let mut call = Call::new(process.world(), Collective::Bcast);
+                call.root = 0;
+                call.recv = side(process, &place, length);
+                process.collective(&call).unwrap();
+                assert!(content(&place, length) == expected, "step {step}, {length} bytes");
+                if process.rank() + 1 == size && step % 40 == 0 {
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                }
+            }
+        });
+    }
+}
+
+/// Schedules are kept for datatypes, which come and go: one that lies where another lay is not taken for it.
+#[test]
+fn datatypes_that_come_and_go_are_told_apart() {
+    run(2, ThreadLevel::Single, |process| {
+        for step in 0..100 {
+            let (blocks, stride) = [(4, 1), (4, 2), (2, 4), (3, 3)][step as usize % 4];
+            let datatype = Datatype::vector(CountForm::Int, blocks, 1, stride, byte(process)).unwrap();
+            datatype.commit();
+            let (data, empty) = (pattern(0, step, 16), vec![0xee; 16]);
+            let mut expected = empty.clone();
+            (0..blocks * stride)
+                .step_by(stride as usize)
+                .for_each(|at| expected[at as usize] = data[at as usize]);
+            let place = memory(if process.rank() == 0 { &data } else { &empty });
+            let mut call = Call::new(process.world(), Collective::Bcast);
+            call.root = 0;
+            call.recv = Side::Even { address: place.address(), count: 1, datatype: &datatype };
+            process.collective(&call).unwrap();
+            assert_eq!(content(&place, 16), if process.rank() == 0 { data } else { expected }, "step {step}");
+        }
+    });
 }

@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What the schedule depends on, if that is nothing but a shape.
+    /// Under which its schedule is kept; `None` where that depends on more.
     #[inline]
     pub(super) fn key(&self, on_board: bool) -> Option<Key> {
         let side = |side: &Side<'_>| match side {
@@ -180,7 +180,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The same in all that it comes from.
+    /// What the schedule depends on, but for blocks that differ.
     pub(super) fn shape(&self, oversubscribed: bool, board: Option<&Board>) -> Shape {
         let communicator = self.communicator;
         Shape {
