@@ -42,14 +42,14 @@ assert job["time_waiting_seconds"] >= job["time_asleep_seconds"] >= 0
 PY
 
 # Ranks on other hosts tell through their agents.
-"$mpiexec" --stats=hosts.json --starter local --host a:1,b:2 -n 3 "$PROGRAMS/ring" 20 100000 > out 2> quiet
+"$mpiexec" --stats=hosts.json --starter local --host a:1,b:2 -n 3 "$PROGRAMS/ring" 20 400000 > out 2> quiet
 python3 - hosts.json <<'PY'
 import json, sys
 document = json.load(open(sys.argv[1]))
 assert [rank["host"] for rank in document["ranks"]] == ["a", "b", "b"]
 job = document["job"]["counters"]
 assert job["network_connections"] >= 2 and job["sent_announced_messages"] >= 20, job
-assert job["network_sent_bytes"] > 20 * 100000, job
+assert job["network_sent_bytes"] > 20 * 400000, job
 PY
 
 # A rank that dies: what is known is told, and how it ended.

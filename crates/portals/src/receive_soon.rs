@@ -73,7 +73,7 @@ impl Core {
         let mut result = Soon::NotYet;
         let mut spins = None;
         let mut began = None;
-        let mut ahead = Ahead::default();
+        let mut ahead = None;
         for turn in 0.. {
             self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
             if !matches!(result, Soon::NotYet) {
@@ -94,10 +94,10 @@ impl Core {
             }
             // A short message is met at once, or a while later.
             if turn == FIRST_LOOKS {
-                ahead = self.will_write(entry.memory, entry.length);
+                ahead = Some(self.will_write(entry.memory, entry.length));
             }
             // A pause costs as much as the way of a message from core to core.
-            if turn >= FIRST_LOOKS && !ahead.fetch() && turn >= EAGER_SPINS {
+            if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS {
                 std::hint::spin_loop();
             }
         }
