@@ -75,11 +75,16 @@ static void callbacks(void)
     CHECK_EQUAL(keys[2], MPI_KEYVAL_INVALID);
     void *value;
     int flag;
-    CHECK_EQUAL(MPI_Comm_get_attr(comm, key, &value, &flag), MPI_ERR_KEYVAL);
+    SUCCEEDS(MPI_Comm_get_attr(comm, key, &value, &flag));
+    CHECK(flag && value == (void *)30, "who has kept the number finds the value");
+    int again = key;
+    SUCCEEDS(MPI_Comm_free_keyval(&again));
     deletions = 0;
     SUCCEEDS(MPI_Comm_free(&twin));
     CHECK_EQUAL(deletions, 2);
     CHECK(deleted[0] + deleted[1] == 1040, "both attributes of the duplicate are deleted");
+    SUCCEEDS(MPI_Comm_delete_attr(comm, key));
+    CHECK_EQUAL(MPI_Comm_get_attr(comm, key, &value, &flag), MPI_ERR_KEYVAL);
 
     /* A value that is replaced is deleted first; a refusal leaves everything as it was. */
     deletions = 0;

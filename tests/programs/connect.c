@@ -139,6 +139,12 @@ static void mistakes(void)
     SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, port));
     SUCCEEDS(MPI_Open_port(MPI_INFO_NULL, other));
     CHECK(strcmp(port, other) != 0, "two ports have two names");
+    /* Nobody accepts. */
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "timeout", "1");
+    expect_class(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+    MPI_Info_free(&info);
     SUCCEEDS(MPI_Close_port(port));
     expect_class(MPI_Close_port(port), MPI_ERR_PORT);
     expect_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);

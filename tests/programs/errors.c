@@ -26,12 +26,14 @@ static void expect(int code, int class_, const char *what, int line)
 #define FAILS(class_, call) expect(call, class_, #call, __LINE__)
 #define FAILS_HARD(class_, call) (gentle ? (void)0 : expect(call, class_, #call, __LINE__))
 
-static int handler_calls, handler_code;
+static int handler_calls, handler_code, handler_mends;
 static void handler(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
     handler_calls++;
     handler_code = *code;
+    if (handler_mends)
+        *code = MPI_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -146,6 +148,11 @@ int main(int argc, char **argv)
     int class_;
     MPI_Error_class(handler_code, &class_);
     CHECK_EQUAL(class_, MPI_ERR_RANK);
+    handler_mends = 1;
+    CHECK_EQUAL(MPI_Send(&value, 1, MPI_INT, check_size, 0, world), MPI_SUCCESS);
+    handler_mends = 0;
+    CHECK_EQUAL(MPI_Send(&value, 1, MPI_INT, check_size, 0, world), MPI_ERR_RANK);
+    handler_calls = 1;
     int user_class, user_code, length;
     char text[MPI_MAX_ERROR_STRING];
     MPI_Add_error_class(&user_class);

@@ -154,6 +154,23 @@ static void buffers(int rank) {
     SUCCEEDS(MPI_Comm_free(&own));
 }
 
+/* What was received long ago is out of the buffer, though nothing has asked the NIC since. */
+static void full_buffers(int rank, int size) {
+    enum { BYTES = 4 << 20 };
+    char *memory = malloc(BYTES + MPI_BSEND_OVERHEAD), *data = calloc(1, BYTES);
+    void *address;
+    int attached, right = (rank + 1) % size, left = (rank + size - 1) % size;
+    SUCCEEDS(MPI_Buffer_attach(memory, BYTES + MPI_BSEND_OVERHEAD));
+    for (int round = 0; round < 20; round++) {
+        SUCCEEDS(MPI_Bsend(data, BYTES, MPI_CHAR, right, 3, MPI_COMM_WORLD));
+        SUCCEEDS(MPI_Recv(data, BYTES, MPI_CHAR, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    SUCCEEDS(MPI_Buffer_detach(&address, &attached));
+    free(memory);
+    free(data);
+}
+
 int main(int argc, char **argv) {
     check_start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -163,5 +180,6 @@ int main(int argc, char **argv) {
     statuses();
     freed_while_active(check_rank, check_size);
     buffers(check_rank);
+    full_buffers(check_rank, check_size);
     return check_end("requests");
 }

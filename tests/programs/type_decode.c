@@ -172,6 +172,10 @@ static void names_and_attributes(void)
     void *value;
     SUCCEEDS(MPI_Type_get_name(MPI_LONG_DOUBLE_INT, name, &length));
     CHECK(strcmp(name, "MPI_LONG_DOUBLE_INT") == 0 && length == (int)strlen(name), "%s", name);
+    SUCCEEDS(MPI_Type_get_name(MPI_LONG_LONG, name, &length));
+    CHECK(strcmp(name, "MPI_LONG_LONG_INT") == 0, "a synonym has the name of what it stands for: %s", name);
+    SUCCEEDS(MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &length));
+    CHECK(strcmp(name, "MPI_C_COMPLEX") == 0, "%s", name);
     SUCCEEDS(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &length));
     CHECK(strcmp(name, "MPI_DATATYPE_NULL") == 0, "%s", name);
     MPI_Datatype type, copy;

@@ -249,8 +249,9 @@ static void shared(int gaps)
         int expected = size > 1 && other == 0 ? 0 : 3 + other;
         CHECK_EQUAL(bytes, expected * sizeof *mine);
         CHECK_EQUAL(unit, sizeof *mine);
+        CHECK((theirs == NULL) == (expected == 0), "no address where there is no memory");
         CHECK(gaps || !next || theirs == next, "parts follow one another");
-        next = theirs + expected;
+        next = theirs ? theirs + expected : NULL;
         for (int index = 0; index < expected; index++)
             CHECK_EQUAL(theirs[index], 100 * other + index);
     }

@@ -162,7 +162,7 @@ impl Call {
             (None, None) => end_program(&text, code),
         };
         match errhandler {
-            Errhandler::Return => {}
+            Errhandler::Return => code,
             Errhandler::User(user) => user.call(handle, code),
             Errhandler::Fatal | Errhandler::Abort => {
                 let Some(running) = self.running else { end_program(&text, code) };
@@ -184,7 +184,6 @@ impl Call {
                 )
             }
         }
-        code
     }
 
     /// The error with the call, the rank and the host.

@@ -101,8 +101,11 @@ unsafe fn errhandler_create(
         let function = function.ok_or_else(|| missing("the error handler function"))?;
         let errhandler = OutHandle::<Errhandler>::new(errhandler, "errhandler")?;
         let extra = extra.clone();
-        // SAFETY: a function of this type, with its extra state.
-        let callback = move |handle: usize, code: i32| unsafe { function(handle, code, extra.get()) };
+        let callback = move |handle: usize, code: i32| {
+            // SAFETY: a function of this type, with its extra state.
+            unsafe { function(handle, code, extra.get()) };
+            code
+        };
         errhandler.set(Arc::new(Errhandler::user(kind, Box::new(callback))))
     })();
     end(call, made, extra)

@@ -40,7 +40,7 @@ pub use spawn::{Caller, Errand, Launch, SPAWN_VARIABLE, Started, installed_launc
 pub const JOB_VARIABLE: &str = "PARNASS_JOB";
 /// Environment variable with the rank of the slot that a program was started in.
 pub const RANK_VARIABLE: &str = "PARNASS_RANK";
-/// Environment variable with the number of ranks; for scripts, never read by [`join`].
+/// Environment variable with the number of ranks; for scripts and for what is told before MPI_Init, never read by [`join`].
 pub const SIZE_VARIABLE: &str = "PARNASS_SIZE";
 
 /// Environment variable with the place of the rank among those of its node; for scripts too.

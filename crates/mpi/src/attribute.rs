@@ -5,7 +5,7 @@
 
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_KEYVAL};
 use crate::{Error, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The kind of object that a keyval is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +69,18 @@ impl std::fmt::Debug for Keyval {
     }
 }
 
+/// What a number stands for.
+enum Slot {
+    InUse(Arc<Keyval>),
+    /// Freed by the program. The key is there as long as an attribute under it is (MPI 5.0, section 7.7.2).
+    Freed(Weak<Keyval>),
+}
+
 /// The keyvals of a process, by number.
 #[derive(Default)]
 pub struct Keyvals {
     /// Number minus [`Keyvals::FIRST`] is the index. Numbers are not given out again: a stale number stays an error.
-    table: Mutex<Vec<Option<Arc<Keyval>>>>,
+    table: Mutex<Vec<Slot>>,
 }
 
 impl Keyvals {
@@ -89,35 +96,43 @@ impl Keyvals {
     pub fn create(&self, kind: ObjectKind, copy: CopyRule, delete: DeleteRule) -> i32 {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let number = Self::FIRST + table.len() as i32;
-        table.push(Some(Arc::new(Keyval { kind, number, copy, delete })));
+        table.push(Slot::InUse(Arc::new(Keyval { kind, number, copy, delete })));
         number
     }
 
-    /// The keyval with this number, which must be for `kind`.
+    /// The keyval with this number, which must be for `kind`. One that was freed is found while attributes under it are left,
+    /// so that a program which has kept the number can read and delete them.
     pub fn find(&self, kind: ObjectKind, number: i32) -> Result<Arc<Keyval>> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = number.checked_sub(Self::FIRST).and_then(|index| table.get(usize::try_from(index).ok()?));
-        match slot {
-            Some(Some(keyval)) if keyval.kind == kind => Ok(keyval.clone()),
-            Some(Some(keyval)) => Err(Error::new(
+        let keyval = match slot {
+            Some(Slot::InUse(keyval)) => keyval.clone(),
+            Some(Slot::Freed(keyval)) => keyval.upgrade().ok_or_else(|| {
+                Error::new(MPI_ERR_KEYVAL, format!("key {number} has been freed; create a new one"))
+            })?,
+            None => {
+                return Err(Error::new(
+                    MPI_ERR_KEYVAL,
+                    format!(
+                        "{number} is not a key; use what MPI_Comm_create_keyval or its siblings returned"
+                    ),
+                ));
+            }
+        };
+        if keyval.kind != kind {
+            return Err(Error::new(
                 MPI_ERR_KEYVAL,
                 format!(
                     "key {number} was created for a {}, not for a {}; use the key with the kind of object it was created for",
                     name_of(keyval.kind),
                     name_of(kind)
                 ),
-            )),
-            Some(None) => {
-                Err(Error::new(MPI_ERR_KEYVAL, format!("key {number} has been freed; create a new one")))
-            }
-            None => Err(Error::new(
-                MPI_ERR_KEYVAL,
-                format!("{number} is not a key; use what MPI_Comm_create_keyval or its siblings returned"),
-            )),
+            ));
         }
+        Ok(keyval)
     }
 
-    /// MPI_Comm_free_keyval and its siblings. Attributes under it stay until they are deleted.
+    /// MPI_Comm_free_keyval and its siblings. Attributes under it stay until they are deleted; until then it may be freed again.
     pub fn free(&self, kind: ObjectKind, number: i32) -> Result<()> {
         if (1..Self::FIRST).contains(&number) {
             return Err(Error::new(
@@ -125,8 +140,9 @@ impl Keyvals {
                 format!("key {number} is predefined and cannot be freed"),
             ));
         }
-        self.find(kind, number)?;
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)[(number - Self::FIRST) as usize] = None;
+        let keyval = self.find(kind, number)?;
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table[(number - Self::FIRST) as usize] = Slot::Freed(Arc::downgrade(&keyval));
         Ok(())
     }
 }
@@ -293,19 +309,22 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_key_serves_its_attributes_and_nothing_else() {
+    fn a_freed_key_lives_as_long_as_its_attributes() {
         let keyvals = Keyvals::default();
         let log = Log::default();
         let number = keyvals.create(ObjectKind::Communicator, CopyRule::Same, logging_delete(&log));
-        let keyval = keyvals.find(ObjectKind::Communicator, number).unwrap();
+        let find = || keyvals.find(ObjectKind::Communicator, number);
         let store = AttributeStore::new();
-        store.set(1, &keyval, 42).unwrap();
-        drop(keyval);
+        store.set(1, &find().unwrap(), 42).unwrap();
         keyvals.free(ObjectKind::Communicator, number).unwrap();
-        assert_eq!(keyvals.find(ObjectKind::Communicator, number).unwrap_err().class(), MPI_ERR_KEYVAL);
+        let copy = store.copy(1).unwrap();
+        copy.delete_all(2).unwrap();
+        assert_eq!(store.get(&find().unwrap()), Some(42));
+        keyvals.free(ObjectKind::Communicator, number).unwrap();
+        store.delete(1, &find().unwrap()).unwrap();
+        assert_eq!(*log.lock().unwrap(), [(2, number, 42), (1, number, 42)]);
+        assert_eq!(find().unwrap_err().class(), MPI_ERR_KEYVAL);
         assert_eq!(keyvals.free(ObjectKind::Communicator, number).unwrap_err().class(), MPI_ERR_KEYVAL);
-        store.copy(1).unwrap().delete_all(2).unwrap();
-        assert_eq!(*log.lock().unwrap(), [(2, number, 42)]);
     }
 
     #[test]

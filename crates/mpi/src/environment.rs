@@ -36,7 +36,8 @@ pub fn machine_name() -> String {
 
 /// What MPI_INFO_ENV and MPI_Info_create_env tell about how the program was started. `arguments` are those of the
 /// program, its name first; `processes` is how many the launcher started with it, if there is a launcher.
-pub fn start_information(arguments: &[Vec<u8>], processes: Option<u32>, thread_level: Option<&str>) -> Info {
+/// Nobody asks for a level of thread support before a program starts, so that there is no key `thread_level`.
+pub fn start_information(arguments: &[Vec<u8>], processes: Option<u32>) -> Info {
     let mut info = Info::new();
     // A value that is too long is left out rather than cut: half a command line would mislead.
     let mut set = |key: &str, value: &[u8]| {
@@ -54,9 +55,6 @@ pub fn start_information(arguments: &[Vec<u8>], processes: Option<u32>, thread_l
     set("arch", std::env::consts::ARCH.as_bytes());
     if let Ok(directory) = std::env::current_dir() {
         set("wdir", directory.as_os_str().as_encoded_bytes());
-    }
-    if let Some(level) = thread_level {
-        set("thread_level", level.as_bytes());
     }
     info
 }
@@ -204,11 +202,7 @@ mod tests {
 
     #[test]
     fn the_program_knows_how_it_was_started() {
-        let info = start_information(
-            &[b"prog".to_vec(), b"-x".to_vec(), b"1".to_vec()],
-            Some(4),
-            Some("MPI_THREAD_MULTIPLE"),
-        );
+        let info = start_information(&[b"prog".to_vec(), b"-x".to_vec(), b"1".to_vec()], Some(4));
         assert_eq!(info.value(b"command"), Some(&b"prog"[..]));
         assert_eq!(info.value(b"argv"), Some(&b"-x 1"[..]));
         assert_eq!(info.value(b"maxprocs"), Some(&b"4"[..]));

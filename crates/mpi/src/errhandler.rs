@@ -12,10 +12,10 @@ pub enum ErrhandlerKind {
     Window,
 }
 
-/// A program's error handler, boxed by the C interface: gets the handle of the object and the error code.
+/// A program's error handler, boxed by the C interface: gets the handle of the object and the error code, and gives the code that the call is to return.
 pub struct UserErrhandler {
     kind: ErrhandlerKind,
-    callback: Box<dyn Fn(ObjectHandle, i32) + Send + Sync>,
+    callback: Box<dyn Fn(ObjectHandle, i32) -> i32 + Send + Sync>,
 }
 
 /// An error handler. Cheap to clone; clones of a user-defined one are the same handler.
@@ -27,13 +27,16 @@ pub enum Errhandler {
     Abort,
     /// MPI_ERRORS_RETURN: the call returns the error code.
     Return,
-    /// The program's own; then the call returns the error code.
+    /// The program's own; then the call returns the code that it leaves.
     User(Arc<UserErrhandler>),
 }
 
 impl Errhandler {
     /// MPI_Comm_create_errhandler and its siblings.
-    pub fn user(kind: ErrhandlerKind, callback: Box<dyn Fn(ObjectHandle, i32) + Send + Sync>) -> Errhandler {
+    pub fn user(
+        kind: ErrhandlerKind,
+        callback: Box<dyn Fn(ObjectHandle, i32) -> i32 + Send + Sync>,
+    ) -> Errhandler {
         Errhandler::User(Arc::new(UserErrhandler { kind, callback }))
     }
 
@@ -52,9 +55,9 @@ impl Errhandler {
 }
 
 impl UserErrhandler {
-    /// Runs the program's function.
-    pub fn call(&self, handle: ObjectHandle, code: i32) {
-        (self.callback)(handle, code);
+    /// Runs the program's function. Returns the error code that it leaves where it was given one (MPI 5.0, section 9.3.1).
+    pub fn call(&self, handle: ObjectHandle, code: i32) -> i32 {
+        (self.callback)(handle, code)
     }
 }
 

@@ -18,7 +18,7 @@ use parnass_portals::{Interface, PortalError, ProcessId};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The thread levels of the standard (MPI 5.0, section 11.6), in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,11 +151,11 @@ pub trait Connector: Send + Sync {
     /// # Errors
     /// There is no such port of this process.
     fn accept(&self, port: &str) -> std::result::Result<Box<dyn Conversation>, String>;
-    /// Calls at a port, and waits for an answer.
+    /// Calls at a port, and waits for an answer for as long as `patience`.
     ///
     /// # Errors
     /// It is no name of a port, or nobody is there.
-    fn call(&self, port: &str) -> std::result::Result<Box<dyn Conversation>, String>;
+    fn call(&self, port: &str, patience: Duration) -> std::result::Result<Box<dyn Conversation>, String>;
     /// Over a connected socket of the program's, whose other end another process of MPI holds.
     ///
     /// # Errors

@@ -418,7 +418,14 @@ impl Core {
         })
     }
 
-    fn take_one(&self, nic: &Nic, of: u32, driver: Driver, message: &Arrived, outcome: &mut Outcome) -> bool {
+    pub fn take_one(
+        &self,
+        nic: &Nic,
+        of: u32,
+        driver: Driver,
+        message: &Arrived,
+        outcome: &mut Outcome,
+    ) -> bool {
         match Incoming::decode(message) {
             Some(Incoming::Put(arrival)) => {
                 if driver == Driver::Owner && nic.parked.any() {
@@ -427,6 +434,10 @@ impl Core {
                 self.deliver(nic, of, driver, &arrival, outcome)
             }
             Some(Incoming::Piece(piece)) => self.place_piece(nic, of, driver, &piece, outcome),
+            Some(Incoming::Withdraw { source, match_bits, header_data }) => {
+                self.withdraw(nic, of, source, match_bits, header_data, outcome);
+                true
+            }
             Some(Incoming::Far(far)) => self.take_far(nic, driver, &far, outcome),
             None => {
                 nic.control.dropped.set(nic.control.dropped.get() + 1);
@@ -602,7 +613,7 @@ impl Core {
     }
 
     /// A long message that was kept has been received.
-    fn let_go(&self, nic: &Nic, length: u64) {
+    pub fn let_go(&self, nic: &Nic, length: u64) {
         let kept = nic.control.kept.get() - room_of(length);
         nic.control.kept.set(kept);
         if kept <= KEPT_LIMIT / 2 && kept + room_of(length) > KEPT_LIMIT / 2 {

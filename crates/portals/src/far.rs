@@ -18,6 +18,7 @@ use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, NOTICE, PULL, SENT,
 use crate::nic::Nic;
 use crate::record::{flag, kind};
 use crate::travel::Travel;
+use crate::withdraw::NO_TRANSFER;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::Message;
 use parnass_base::{Scratch, UserAddress};
@@ -80,7 +81,7 @@ impl Core {
         self.places.get(process as usize).is_none_or(|place| *place == FAR)
     }
 
-    fn network(&self) -> &dyn Network {
+    pub fn network(&self) -> &dyn Network {
         self.transport.network().expect("a peer that is far is reached by a network")
     }
 
@@ -196,9 +197,9 @@ impl Core {
             FarMessage::Data { source, transfer, offset, payload, length } => {
                 self.take_data(nic, driver, source, transfer, offset, payload, length, outcome)
             }
-            FarMessage::Notice { source, kind, event } => {
+            FarMessage::Notice { source, event } => {
                 let awaited = self.tallies.of(source).outstanding.load(Ordering::Relaxed) != 0;
-                if awaited && kind == EventKind::Ack as u32 {
+                if awaited && event.kind != EventKind::Failed {
                     self.tell(nic, driver, &event, flag::AWAITED, outcome);
                 }
                 awaited
@@ -208,7 +209,7 @@ impl Core {
                 self.count_landed(nic, driver, transfer, length, outcome)
             }
             FarMessage::Sent { source, put } if source == self.me => {
-                self.finish_put(nic, driver, put, outcome)
+                self.finish_put(nic, driver, put, EventKind::Send, outcome)
             }
             FarMessage::Landed { .. } | FarMessage::Sent { .. } => false,
         };
@@ -245,7 +246,8 @@ impl Core {
             return false;
         };
         if length == 0 {
-            return self.finish_put(nic, driver, name, outcome);
+            let kind = if transfer == NO_TRANSFER { EventKind::Withdrawn } else { EventKind::Send };
+            return self.finish_put(nic, driver, name, kind, outcome);
         }
         let mut then = Message { tag: message::tag(SENT, 0, self.me), ..Message::default() };
         then.words[0] = name;
@@ -258,9 +260,16 @@ impl Core {
         true
     }
 
-    fn finish_put(&self, nic: &Nic, driver: Driver, name: u64, outcome: &mut Outcome) -> bool {
+    fn finish_put(
+        &self,
+        nic: &Nic,
+        driver: Driver,
+        name: u64,
+        kind: EventKind,
+        outcome: &mut Outcome,
+    ) -> bool {
         let Some(FarPut { put, .. }) = self.far_puts.forget(name) else { return false };
-        self.tell(nic, driver, &put.event(EventKind::Send), 0, outcome);
+        self.tell(nic, driver, &put.event(kind), 0, outcome);
         true
     }
 

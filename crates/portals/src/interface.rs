@@ -122,6 +122,8 @@ pub enum EventKind {
     Ack,
     /// A search has found this message; `taken` names it if it was taken.
     Search,
+    /// Initiator: the put `user` was taken back before anybody received it ([`Interface::ask_back`]); in place of its last event.
+    Withdrawn,
     /// The peer of this operation is gone, or its data could not be moved.
     Failed,
 }
@@ -468,6 +470,13 @@ impl Interface {
         self.core.unlink(handle, user)
     }
 
+    /// Asks for a put back that is not over: [`EventKind::Withdrawn`] takes the place of its last event if nobody has received it when the question
+    /// comes to the target, where whoever drives its NIC answers. `header_data` names the put among those with its match bits. What had room in a mailbox
+    /// or in a payload, and waits for no ack, is over at once and cannot be asked back.
+    pub fn ask_back(&self, target: ProcessId, match_bits: u64, header_data: u64) {
+        self.core.ask_back(target.0, match_bits, header_data);
+    }
+
     /// Looks for the first unexpected message, in arrival order, that `entry`'s criteria match. Takes in new
     /// arrivals first.
     pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
@@ -742,7 +751,7 @@ impl Put {
 
 impl EventKind {
     pub(crate) fn from_number(number: u32) -> EventKind {
-        [EventKind::Put, EventKind::Send, EventKind::Ack, EventKind::Search]
+        [EventKind::Put, EventKind::Send, EventKind::Ack, EventKind::Search, EventKind::Withdrawn]
             .into_iter()
             .find(|kind| *kind as u32 == number)
             .unwrap_or(EventKind::Failed)

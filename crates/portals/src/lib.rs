@@ -49,6 +49,7 @@ mod travel;
 mod tuning;
 mod ways;
 mod wheel;
+mod withdraw;
 
 pub use board::{Board, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};

@@ -8,6 +8,7 @@
 //! | `DIRECT`    | match bits, header data, address, length, user, since | 1 if an ack is wanted |
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
 //! | `PIPED`     | match bits, header data, piece, length, user, since  | 1 if an ack is wanted |
+//! | `WITHDRAW`  | match bits, header data; of a put that is to go away if nobody has received it | 0 |
 //!
 //! `since` is the time at which it was sent, if it was sent to a target that waited for it; else 0.
 //!
@@ -40,10 +41,11 @@ pub const DATA: u32 = 9;
 pub const NOTICE: u32 = 10;
 pub const LANDED: u32 = 11;
 pub const SENT: u32 = 12;
+pub const WITHDRAW: u32 = 13;
 
 /// Networks refuse all others.
 const _: () = {
-    let kinds = [INLINE, INLINE_ACK, DIRECT, STREAM, PULL, DATA, NOTICE];
+    let kinds = [INLINE, INLINE_ACK, DIRECT, STREAM, PULL, DATA, NOTICE, WITHDRAW];
     let (mut crossing, mut index) = (1, 0);
     while index < kinds.len() {
         crossing |= 1 << kinds[index];
@@ -147,7 +149,7 @@ pub struct Piece {
 pub enum FarMessage {
     Pull { source: u32, put: u64, transfer: u64, length: u64 },
     Data { source: u32, transfer: u64, offset: u64, payload: u64, length: u64 },
-    Notice { source: u32, kind: u32, event: Event },
+    Notice { source: u32, event: Event },
     Landed { source: u32, transfer: u64, length: u64, landing: u64 },
     Sent { source: u32, put: u64 },
 }
@@ -168,9 +170,8 @@ impl FarMessage {
             },
             NOTICE => FarMessage::Notice {
                 source,
-                kind: small as u32,
                 event: Event {
-                    kind: EventKind::Ack,
+                    kind: told(small as u32),
                     user: words[0],
                     initiator: ProcessId(source),
                     match_bits: words[1],
@@ -187,11 +188,25 @@ impl FarMessage {
     }
 }
 
+/// What an initiator is told of by its target; anything else is nothing that a target says.
+fn told(kind: u32) -> EventKind {
+    [EventKind::Ack, EventKind::Withdrawn]
+        .into_iter()
+        .find(|known| *known as u32 == kind)
+        .unwrap_or(EventKind::Failed)
+}
+
 /// What a message says.
 #[derive(Clone, Copy, Debug)]
 pub enum Incoming<'a> {
     Put(Arrival<'a>),
     Piece(Piece),
+    /// See [`crate::withdraw`].
+    Withdraw {
+        source: u32,
+        match_bits: u64,
+        header_data: u64,
+    },
     Far(FarMessage),
 }
 
@@ -220,6 +235,7 @@ impl<'a> Incoming<'a> {
                 let (transfer, offset, bulk, length) = (words[0], words[1], words[2], words[3]);
                 return Some(Incoming::Piece(Piece { source, transfer, offset, bulk, length }));
             }
+            WITHDRAW => return Some(Incoming::Withdraw { source, match_bits, header_data }),
             _ => return FarMessage::decode(message).map(Incoming::Far),
         };
         let since = if matches!(kind, DIRECT | PIPED) { words[5] } else { 0 };

@@ -173,16 +173,7 @@ impl Core {
                     }
                     self.deliver(nic, self.me, Driver::Other, &arrival, outcome.get_or_insert_default())
                 }
-                Some(Incoming::Piece(piece)) => {
-                    self.place_piece(nic, self.me, Driver::Other, &piece, outcome.get_or_insert_default())
-                }
-                Some(Incoming::Far(far)) => {
-                    self.take_far(nic, Driver::Other, &far, outcome.get_or_insert_default())
-                }
-                None => {
-                    nic.control.dropped.set(nic.control.dropped.get() + 1);
-                    true
-                }
+                _ => self.take_one(nic, self.me, Driver::Other, message, outcome.get_or_insert_default()),
             }
         });
         if outcome.as_ref().is_some_and(Outcome::is_empty) {

@@ -358,10 +358,11 @@ mod tests {
                 }
             })
         };
-        assert_eq!(with((2, 9)).1, Err(Refusal::Version));
-        assert_eq!(with((0, 0)).1, Err(Refusal::Version));
+        let (oldest, newest) = VERSIONS;
+        assert_eq!(with((newest + 1, 9)).1, Err(Refusal::Version));
+        assert_eq!(with((0, oldest - 1)).1, Err(Refusal::Version));
         // A newer peer would be spoken to, had it really said that: here somebody has changed its words.
-        assert_eq!(with((1, 9)).0, Err(Refusal::Proof));
+        assert_eq!(with((oldest, 9)).0, Err(Refusal::Proof));
     }
 
     proptest! {

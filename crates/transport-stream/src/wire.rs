@@ -1,10 +1,10 @@
-//! The wire format, version 1: bytes to values and back, nothing else. The document is docs/wire/tcp.md; that of offers,
+//! The wire format, version 2: bytes to values and back, nothing else. The document is docs/wire/tcp.md; that of offers,
 //! docs/wire/ofi.md.
 
 /// The first bytes of every connection.
 pub const MAGIC: [u8; 8] = *b"ParnassT";
 /// Versions of the format that this library speaks, oldest and newest.
-pub const VERSIONS: (u16, u16) = (1, 1);
+pub const VERSIONS: (u16, u16) = (2, 2);
 /// Bytes of a nonce, of a proof, and of a job's key.
 pub const SECRET_BYTES: usize = 32;
 /// Bytes of a job's name.

@@ -115,11 +115,11 @@ impl Port {
     }
 }
 
-/// Calls at the port with this name, and waits until somebody answers there.
+/// Calls at the port with this name, and waits until somebody answers there, but no longer than `patience`.
 ///
 /// # Errors
 /// A sentence for a person: it is no name of a port, or nobody is there.
-pub fn call(name: &str) -> Result<Visit, String> {
+pub fn call(name: &str, patience: Duration) -> Result<Visit, String> {
     let parts: Vec<&str> = name.split(':').collect();
     let known = match parts[..] {
         [KIND, secret, contact] => {
@@ -138,11 +138,16 @@ pub fn call(name: &str) -> Result<Visit, String> {
     for address in candidates(&interfaces, &machine(), &contact) {
         match TcpStream::connect_timeout(&address, TRY) {
             Ok(stream) => {
-                return greet(Talk(stream.into()), &secret).map_err(|error| {
-                    format!(
+                return greet(Talk(stream.into()), &secret, patience).map_err(|error| match error.kind() {
+                    io::ErrorKind::TimedOut => format!(
+                        "the port at {address} on host {} is open, but nobody has accepted there for {} s",
+                        contact.host,
+                        patience.as_secs()
+                    ),
+                    _ => format!(
                         "the port at {address} on host {} was closed before it answered: {error}",
                         contact.host
-                    )
+                    ),
                 });
             }
             Err(error) => failures.push(format!("{address}: {error}")),
@@ -154,10 +159,10 @@ pub fn call(name: &str) -> Result<Visit, String> {
     Err(format!("nobody is at the port on host {}: {}", contact.host, failures.join("; ")))
 }
 
-fn greet(mut talk: Talk, secret: &Secret) -> io::Result<Visit> {
+fn greet(mut talk: Talk, secret: &Secret, patience: Duration) -> io::Result<Visit> {
     let own = fresh()?;
     talk.say(&own)?;
-    let answer = talk.hear(2 * SECRET_BYTES, None)?;
+    let answer = talk.hear(2 * SECRET_BYTES, Some(patience))?;
     let (theirs, proof) = answer.split_at(SECRET_BYTES);
     if !proof::holds(secret, Step::Port, &[b"answer", &own, theirs], proof) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not know the port's secret"));
@@ -274,6 +279,8 @@ fn again(result: rustix::io::Result<usize>) -> io::Result<usize> {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
     fn open() -> Port {
         Port::open("here", &Selection::default()).unwrap()
     }
@@ -284,7 +291,7 @@ mod tests {
         assert!(port.name().len() <= NAME_MAXIMUM);
         let name = port.name().to_owned();
         let caller = std::thread::spawn(move || {
-            let mut visit = call(&name).unwrap();
+            let mut visit = call(&name, LONG).unwrap();
             (visit.key, visit.talk.swap(&[1; 1 << 20]).unwrap())
         });
         let mut visit = port.accept().unwrap();
@@ -295,12 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn a_caller_does_not_wait_for_ever_and_the_next_is_heard() {
+        let port = open();
+        let error = call(port.name(), Duration::from_millis(20)).unwrap_err();
+        assert!(error.contains("nobody has accepted there"), "{error}");
+        let name = port.name().to_owned();
+        let caller = std::thread::spawn(move || call(&name, LONG).unwrap().key);
+        let key = port.accept().unwrap().key;
+        assert_eq!(caller.join().unwrap(), key);
+    }
+
+    #[test]
     fn who_does_not_know_the_secret_is_not_heard() {
         let port = open();
         let parts: Vec<&str> = port.name().split(':').collect();
         let forged = format!("{KIND}:{}:{}", BASE64.encode([0; SECRET_BYTES]), parts[2]);
         let name = port.name().to_owned();
-        let callers = std::thread::spawn(move || (call(&forged).is_err(), call(&name).is_ok()));
+        let callers = std::thread::spawn(move || (call(&forged, LONG).is_err(), call(&name, LONG).is_ok()));
         port.accept().unwrap();
         assert_eq!(callers.join().unwrap(), (true, true));
     }
@@ -308,9 +326,9 @@ mod tests {
     #[test]
     fn closed_ports_and_other_words_are_named() {
         let name = open().name().to_owned();
-        assert!(call(&name).unwrap_err().contains("nobody is at the port on host here"));
+        assert!(call(&name, LONG).unwrap_err().contains("nobody is at the port on host here"));
         for word in ["", "rubbish", "parnass-port-2:xx:yy", "parnass-port-2:00:00", "parnass-port-2:é:é"] {
-            assert!(call(word).unwrap_err().contains("not the name of a port"), "{word}");
+            assert!(call(word, LONG).unwrap_err().contains("not the name of a port"), "{word}");
         }
     }
 

@@ -10,7 +10,8 @@ pub const PROCESS_BITS: u32 = 20;
 pub const KIND_SHIFT: u32 = 28;
 /// The kinds that cross a network, a bit each; others are what processes that share memory tell each other, or what a network
 /// tells its own. 0 is nobody's kind.
-pub const CROSSING_KINDS: u16 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10;
+pub const CROSSING_KINDS: u16 =
+    1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 13;
 /// Words that a message with a payload may carry besides.
 pub const PAYLOAD_WORDS: usize = 5;
 /// The word of a message with a payload that names the payload: a [`Bulk`] of the receiver.

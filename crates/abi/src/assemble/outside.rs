@@ -17,6 +17,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Bytes of a card before the contact: the name, and whether its world encrypts.
 pub const CARD_HEAD_BYTES: usize = NAME_BYTES + 1;
@@ -268,8 +269,8 @@ impl Connector for Outside {
         Ok(Box::new(Meeting(visit)))
     }
 
-    fn call(&self, port: &str) -> Result<Box<dyn Conversation>, String> {
-        Ok(Box::new(Meeting(call(port)?)))
+    fn call(&self, port: &str, patience: Duration) -> Result<Box<dyn Conversation>, String> {
+        Ok(Box::new(Meeting(call(port, patience)?)))
     }
 
     fn join(&self, descriptor: i32) -> Result<Box<dyn Conversation>, String> {

@@ -5,6 +5,7 @@ use super::prelude::*;
 use parnass_mpi::comm::Begin;
 use parnass_mpi::process::Program;
 use std::ffi::{CStr, c_char};
+use std::time::Duration;
 
 /// A string that is significant at the root only.
 fn text(place: *const c_char, name: &str) -> Result<Vec<u8>> {
@@ -191,13 +192,30 @@ pub fn close_port(call: &Call, port_name: &[u8]) -> Result<()> {
     connector(call)?.close_port(&name_of(port_name)).map_err(error_of(MPI_ERR_PORT))
 }
 
+/// What a process does at a port.
+enum Side {
+    Accepts,
+    /// And waits for so long until somebody accepts.
+    Connects(Duration),
+}
+
+/// How long MPI_Comm_connect waits, if its info does not say otherwise (MPI 5.0, section 11.9.3, leaves it to the implementation).
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The info key `timeout`: seconds. What is no number of seconds is no hint.
+fn patience(hints: &parnass_mpi::Info) -> Duration {
+    let seconds =
+        hints.value(b"timeout").and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+    seconds.map_or(PATIENCE, Duration::from_secs)
+}
+
 /// The port's name at the root, and what is done there.
 fn begin(
     call: &Call,
     comm: &Arc<Communicator>,
     root: i32,
     port_name: *mut c_void,
-    accepts: bool,
+    side: Side,
 ) -> Result<Option<Begin>> {
     if comm.rank() != root {
         return Ok(None);
@@ -206,7 +224,10 @@ fn begin(
     let connector = connector(call)?;
     Ok(Some(Box::new(move || {
         let port = name_of(&port.map_err(|error| error.message().to_owned())?);
-        if accepts { connector.accept(&port) } else { connector.call(&port) }
+        match side {
+            Side::Accepts => connector.accept(&port),
+            Side::Connects(patience) => connector.call(&port, patience),
+        }
     })))
 }
 
@@ -220,7 +241,7 @@ pub fn comm_accept(
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
     let _ = info; // No hints are known.
-    let begin = begin(call, comm, root, port_name, true)?;
+    let begin = begin(call, comm, root, port_name, Side::Accepts)?;
     newcomm.set(comm.meet(call.process(), root, begin)?)
 }
 
@@ -233,8 +254,8 @@ pub fn comm_connect(
     comm: &Arc<Communicator>,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let _ = info; // No hints are known.
-    let begin = begin(call, comm, root, port_name, false)?;
+    let hints = if comm.rank() == root { hints(info, "info")? } else { parnass_mpi::Info::new() };
+    let begin = begin(call, comm, root, port_name, Side::Connects(patience(&hints)))?;
     newcomm.set(comm.meet(call.process(), root, begin)?)
 }
 

@@ -23,7 +23,8 @@ fn create(
 ) -> Result<()> {
     let callback = move |mut handle: usize, mut code: i32| {
         // SAFETY: the program gave a function of this signature; both places live during the call.
-        unsafe { function(&mut handle, &mut code) }
+        unsafe { function(&mut handle, &mut code) };
+        code
     };
     errhandler.set(Arc::new(Errhandler::user(kind, Box::new(callback))))
 }

@@ -20,15 +20,13 @@ pub(super) fn give_info(info: parnass_mpi::Info, place: &OutHandle<Info>) -> Res
     place.set(Arc::new(Mutex::new(info)))
 }
 
-/// What MPI_INFO_ENV holds.
+/// What MPI_INFO_ENV holds. The same is told before MPI_Init and after MPI_Finalize, where only our launcher's variable knows how many
+/// processes there are.
 pub fn environment_info(arguments: &[Vec<u8>], call: &Call) -> parnass_mpi::Info {
-    let process = call.process_if_running();
-    let launched = process.filter(|process| process.app_number() >= 0);
-    environment::start_information(
-        arguments,
-        launched.map(|process| process.size()),
-        process.map(|process| process.thread_level().name()),
-    )
+    let running =
+        call.process_if_running().filter(|process| process.app_number() >= 0).map(|process| process.size());
+    let started = || std::env::var(parnass_bootstrap::SIZE_VARIABLE).ok()?.parse().ok();
+    environment::start_information(arguments, running.or_else(started))
 }
 
 /// MPI_INFO_ENV gets its content when it is first looked at after MPI_Init.

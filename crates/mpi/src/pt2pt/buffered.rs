@@ -83,17 +83,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl BufferAccount {
     /// Whether no message needs the buffer any more.
     pub(crate) fn is_idle(&self, process: &Process) -> bool {
+        self.settled(process).is_empty()
+    }
+
+    /// The messages that still need the buffer.
+    fn settled(&self, process: &Process) -> MutexGuard<'_, Vec<Pending>> {
         let mut pending = lock(&self.pending);
         settle(&mut pending, process);
-        pending.is_empty()
+        pending
     }
 
     /// Takes room for a message. Returns its number and where its data is to be stored.
     fn reserve(&self, process: &Process, length: u64) -> Result<(u64, UserAddress)> {
-        let mut pending = lock(&self.pending);
-        settle(&mut pending, process);
+        let mut pending = self.settled(process);
         if let Some(size) = self.size {
-            let used: u64 = pending.iter().map(|message| message.length + OVERHEAD_BYTES).sum();
+            let used = |pending: &[Pending]| -> u64 {
+                pending.iter().map(|message| message.length + OVERHEAD_BYTES).sum()
+            };
+            if used(&pending) + length + OVERHEAD_BYTES > size {
+                // What has been received long ago may not have been told yet: a barrier, for one, asks the NIC nothing.
+                drop(pending);
+                while process.progress() {}
+                pending = self.settled(process);
+            }
+            let used = used(&pending);
             if used + length + OVERHEAD_BYTES > size {
                 return Err(does_not_fit(length, used, pending.len(), size));
             }

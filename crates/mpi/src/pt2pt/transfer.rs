@@ -12,7 +12,6 @@ use crate::request::operation::{Direction, Operation, Outcome, State, outcome};
 use crate::request::slots::{Completion, SlotName};
 use parnass_portals::{
     Ack, Appended, EntryHandle, List, MatchEntry, Memory, ProcessId, Protocol, Put, PutOutcome,
-    SearchOperation,
 };
 
 /// The low half of the match bits: the tag.
@@ -156,32 +155,6 @@ impl Process {
                 Err(portal_error(error))
             }
         }
-    }
-
-    /// Takes back a message that nobody has received yet. Only a message that this process sent to itself can be
-    /// reached; any other is not cancelled, as the standard allows for sends.
-    pub(crate) fn withdraw_put(&self, target: Option<ProcessId>, match_bits: u64, name: SlotName) -> bool {
-        if target != Some(self.me()) {
-            return false;
-        }
-        let criteria = Criteria { source: target, match_bits, ignore_bits: 0 };
-        let entry = criteria.entry(Memory::NONE, 0, 0);
-        match self.nic().search(SearchOperation::Look, &entry) {
-            Some(found) if found.header_data == name.user() => {}
-            _ => return false,
-        }
-        let Some(found) = self.nic().search(SearchOperation::Take, &entry) else { return false };
-        // What another thread took in between is received here and lost by nobody: it is this very message,
-        // or the search found none.
-        let dummy = self.slots.take(1, None);
-        match self.nic().receive_taken(found.taken, Memory::NONE, 0, dummy.user()) {
-            Appended::Complete(_) => {}
-            Appended::Posted(_) => {
-                self.wait_until(target, || self.slots.is_complete(dummy).then_some(()));
-            }
-        }
-        self.slots.release(dummy);
-        found.header_data == name.user()
     }
 
     /// Starts to send bytes to a rank of `communicator`, on either plane.

@@ -124,8 +124,13 @@ impl Operation {
                 }
             }
             let completion = process.slots.completion(name);
+            let withdrawn = process.slots.is_withdrawn(name);
             process.slots.release(name);
             self.state = State::Taken;
+            if withdrawn {
+                self.held = None;
+                return Some(Ok(Outcome::CANCELLED));
+            }
             return Some(self.finish(process, &completion));
         }
         match std::mem::replace(&mut self.state, State::Taken) {
@@ -189,18 +194,23 @@ impl Operation {
         matches!(self.state, State::Taken)
     }
 
-    /// Tries to take a posted receive back (MPI 5.0, section 3.8.4). Afterwards the operation is over, cancelled,
-    /// or it will complete as if nothing had been tried.
+    /// Tries to take it back (MPI 5.0, section 3.8.4): it will be over without any doing of the peer's program, cancelled or as if nothing had
+    /// been tried.
     pub fn cancel(&mut self, process: &Process) {
         let State::InFlight(name) = self.state else { return };
-        let taken_back = match self.direction {
-            Direction::Receive(_) => self.entry.is_some_and(|entry| process.nic().unlink(entry, name.user())),
-            Direction::Send => process.withdraw_put(self.peer, self.match_bits, name),
-        };
-        if taken_back {
-            process.slots.release(name);
-            self.held = None;
-            self.state = State::Over(Ok(Outcome::CANCELLED));
+        match self.direction {
+            Direction::Receive(_) => {
+                if self.entry.is_some_and(|entry| process.nic().unlink(entry, name.user())) {
+                    process.slots.release(name);
+                    self.held = None;
+                    self.state = State::Over(Ok(Outcome::CANCELLED));
+                }
+            }
+            Direction::Send => {
+                if let Some(target) = self.peer {
+                    process.nic().ask_back(target, self.match_bits, name.user());
+                }
+            }
         }
     }
 }

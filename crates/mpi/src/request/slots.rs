@@ -15,13 +15,18 @@ use super::Status;
 use super::quick::Wanted;
 use crate::constants::MPI_SUCCESS;
 use parnass_portals::{Event, EventKind, ProcessId};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 const FIRST_CHUNK: u32 = 64;
 const CHUNKS: usize = 24;
 /// Marks the end of the free list; also "no activity" in [`Slot::owner`].
 const NONE: u32 = u32::MAX;
+
+const FINE: u8 = 0;
+const FAILED: u8 = 1;
+/// Taken back before anybody received it.
+const WITHDRAWN: u8 = 2;
 
 /// No slot at all, in [`Slots::spare`].
 const NOBODY: u64 = u64::MAX;
@@ -33,7 +38,8 @@ pub(crate) struct Slot {
     /// Events that must still come; 0: the operation is complete and the fields below tell how it went.
     pending: AtomicU32,
     generation: AtomicU32,
-    failed: AtomicBool,
+    /// How the operation ended: [`FINE`], [`FAILED`] or [`WITHDRAWN`].
+    ending: AtomicU8,
     next_free: AtomicU32,
     /// The activity that waits for this operation; [`NONE`] if there is none.
     owner: AtomicU32,
@@ -54,7 +60,7 @@ impl Default for Slot {
         Slot {
             pending: AtomicU32::new(0),
             generation: AtomicU32::new(0),
-            failed: AtomicBool::new(false),
+            ending: AtomicU8::new(FINE),
             next_free: AtomicU32::new(NONE),
             owner: AtomicU32::new(NONE),
             initiator: AtomicU32::new(0),
@@ -217,7 +223,7 @@ impl Slots {
         let slot = self.slot(name.index());
         let generation = name.generation().wrapping_add(1);
         slot.generation.store(generation, Ordering::Relaxed);
-        slot.failed.store(false, Ordering::Relaxed);
+        slot.ending.store(FINE, Ordering::Relaxed);
         slot.owner.store(NONE, Ordering::Relaxed);
         self.untouched(SlotName::new(name.index(), generation));
     }
@@ -228,7 +234,7 @@ impl Slots {
         let index = self.pop();
         let slot = self.slot(index);
         slot.owner.store(owner.unwrap_or(NONE), Ordering::Relaxed);
-        slot.failed.store(false, Ordering::Relaxed);
+        slot.ending.store(FINE, Ordering::Relaxed);
         // Whoever delivers an event got the name from the NIC, whose lock orders this store before it.
         slot.pending.store(events, Ordering::Relaxed);
         SlotName::new(index, slot.generation.load(Ordering::Relaxed))
@@ -339,7 +345,9 @@ impl Slots {
             return Quickly::Pending;
         }
         let bytes = slot.placed_length.load(Ordering::Relaxed);
-        if slot.failed.load(Ordering::Relaxed) || slot.requested_length.load(Ordering::Relaxed) != bytes {
+        if slot.ending.load(Ordering::Relaxed) != FINE
+            || slot.requested_length.load(Ordering::Relaxed) != bytes
+        {
             return Quickly::Unusual;
         }
         let rank = slot.rank.load(Ordering::Relaxed);
@@ -406,8 +414,10 @@ impl Slots {
         if slot.generation.load(Ordering::Relaxed) != name.generation() {
             return None;
         }
-        if event.kind == EventKind::Failed {
-            slot.failed.store(true, Ordering::Relaxed);
+        match event.kind {
+            EventKind::Failed => slot.ending.store(FAILED, Ordering::Relaxed),
+            EventKind::Withdrawn => slot.ending.store(WITHDRAWN, Ordering::Relaxed),
+            _ => (),
         }
         slot.initiator.store(event.initiator.0, Ordering::Relaxed);
         slot.match_bits.store(event.match_bits, Ordering::Relaxed);
@@ -439,7 +449,7 @@ impl Slots {
     /// The operation is over, and has failed; no event of it counts any more.
     pub(crate) fn fail(&self, name: SlotName) {
         let slot = self.slot(name.index());
-        slot.failed.store(true, Ordering::Relaxed);
+        slot.ending.store(FAILED, Ordering::Relaxed);
         self.subtract(slot, true);
     }
 
@@ -456,12 +466,17 @@ impl Slots {
         self.slot(name.index()).pending.load(Ordering::Acquire) == 0
     }
 
+    /// Whether it was taken back before anybody received it; to be asked once it is complete.
+    pub(crate) fn is_withdrawn(&self, name: SlotName) -> bool {
+        self.slot(name.index()).ending.load(Ordering::Relaxed) == WITHDRAWN
+    }
+
     /// How the operation went; to be asked once it is complete.
     #[inline]
     pub(crate) fn completion(&self, name: SlotName) -> Completion {
         let slot = self.slot(name.index());
         Completion {
-            failed: slot.failed.load(Ordering::Relaxed),
+            failed: slot.ending.load(Ordering::Relaxed) == FAILED,
             initiator: ProcessId(slot.initiator.load(Ordering::Relaxed)),
             match_bits: slot.match_bits.load(Ordering::Relaxed),
             header_data: slot.header_data.load(Ordering::Relaxed),

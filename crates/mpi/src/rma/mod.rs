@@ -228,7 +228,7 @@ impl Window {
     }
 
     /// MPI_Win_shared_query: size, unit and address in this process of the memory of a rank, or of the first rank that has any
-    /// (MPI_PROC_NULL). Nothing where it cannot be reached by loads and stores.
+    /// (MPI_PROC_NULL). No address where there is none, or where it cannot be reached by loads and stores.
     pub fn shared_query(&self, rank: i32) -> Result<(u64, i64, UserAddress)> {
         let target = match rank {
             MPI_PROC_NULL => self.targets.iter().find(|target| target.size > 0).or(self.targets.first()),
@@ -242,8 +242,8 @@ impl Window {
             ));
         }
         Ok(match target.reach {
-            Reach::Direct(address) => (target.size, target.unit, address),
-            Reach::Kernel(_) | Reach::None => (0, target.unit, UserAddress::NULL),
+            Reach::Direct(address) if target.size > 0 => (target.size, target.unit, address),
+            Reach::Direct(_) | Reach::Kernel(_) | Reach::None => (0, target.unit, UserAddress::NULL),
         })
     }
 
