@@ -2,7 +2,9 @@
 //!
 //! By default each rank is bound to its share of the cores: on a busy machine the kernel often leaves two ranks
 //! on one core for seconds, and each message between them then takes a turn of all processes there. A share leaves
-//! room for the threads of a rank. A single rank, and ranks that outnumber the cores, run where they like.
+//! room for the threads of a rank. Ranks that outnumber the cores, and of which each core gets as many, are dealt out
+//! to the cores one after the other: where the kernel moves them about, their messages cross from core to core, and now and then one core has most of
+//! those that have something to do. A single rank, and any other number, run where they like.
 //!
 //! Two jobs are never bound to one core: a core is held by a socket with an abstract name, so that the claim ends
 //! with its holder. A job that finds cores held runs where it likes.
@@ -60,17 +62,26 @@ pub fn choose(how: Bind, ranks: usize) -> Places {
 fn share(ranks: usize) -> Places {
     let cores = cores(&allowed_processors());
     let usable = cores.len().min(parnass_bootstrap::available_processors());
-    if ranks < 2 || ranks > usable {
-        return Places::default();
+    let shares = shares(ranks, &cores, usable);
+    let Some(claims) = claim(&shares.concat()) else { return Places::default() };
+    Places {
+        of_rank: shares.iter().cycle().take(if shares.is_empty() { 0 } else { ranks }).cloned().collect(),
+        note: None,
+        _claims: claims,
     }
-    let mut places = Places::default();
-    for cores in cores.chunks(cores.len() / ranks).take(ranks) {
-        let processors = cores.concat();
-        let Some(mut claims) = claim(&processors) else { return Places::default() };
-        places._claims.append(&mut claims);
-        places.of_rank.push(processors);
+}
+
+/// The processors of the ranks, which are the same again for ranks that outnumber the cores; none where ranks run where they like. Of the cores, so many
+/// are `usable`: a control group may grant fewer than it shows.
+fn shares(ranks: usize, cores: &[Vec<usize>], usable: usize) -> Vec<Vec<usize>> {
+    if ranks < 2 {
+        return Vec::new();
     }
-    places
+    if ranks > usable {
+        let even = usable == cores.len() && ranks.is_multiple_of(usable);
+        return if even { cores.to_vec() } else { Vec::new() };
+    }
+    cores.chunks(cores.len() / ranks).take(ranks).map(<[Vec<usize>]>::concat).collect()
 }
 
 fn allowed_processors() -> Vec<usize> {
@@ -120,13 +131,29 @@ mod tests {
 
     #[test]
     fn shares_are_equal_and_apart_or_there_are_none() {
-        assert!(share(1).of_rank.is_empty() && share(100_000).of_rank.is_empty());
+        assert!(share(1).of_rank.is_empty());
         let places = share(2).of_rank; // Other jobs may hold cores now, or there is only one.
         if let [one, other] = places.as_slice() {
             assert_eq!(one.len(), other.len());
             assert!(one.iter().all(|processor| !other.contains(processor)));
         } else {
             assert!(places.is_empty());
+        }
+    }
+
+    #[test]
+    fn ranks_that_outnumber_the_cores_are_dealt_out_if_each_core_gets_as_many() {
+        let cores = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(shares(4, &cores, 4), cores);
+        assert_eq!(shares(2, &cores, 4), [vec![0, 4, 1, 5], vec![2, 6, 3, 7]]);
+        assert_eq!(shares(3, &cores, 4), cores[..3]);
+        assert_eq!(shares(8, &cores, 4), cores);
+        assert!(shares(6, &cores, 4).is_empty());
+        assert!(shares(8, &cores, 2).is_empty());
+        assert!(shares(1, &cores, 4).is_empty());
+        let dealt = share(2 * super::cores(&allowed_processors()).len()).of_rank;
+        if let Some(first) = dealt.first() {
+            assert!(dealt.iter().filter(|place| *place == first).count() == 2);
         }
     }
 

@@ -300,5 +300,12 @@ fn ranks_have_shares_of_the_cores_that_do_not_overlap() {
     assert!(shares[0] != shares[1] || shares == [own.as_str(), own.as_str()], "{shares:?} of {own}");
     assert_eq!(of_ranks(&["-n", "1"]), [own.as_str()]);
     assert_eq!(of_ranks(&["-n", "2", "--bind", "none"]), [own.as_str(), own.as_str()]);
-    assert!(of_ranks(&["-n", "300"]).iter().all(|allowed| *allowed == own));
+    // Those that outnumber the cores are dealt out evenly.
+    let dealt = of_ranks(&["-n", "300"]);
+    let mut places = dealt.clone();
+    places.dedup();
+    assert!(
+        places.iter().all(|place| dealt.iter().filter(|other| *other == place).count() == 300 / places.len())
+    );
+    assert_eq!(of_ranks(&["-n", "300", "--bind", "none"]), vec![own; 300]);
 }

@@ -11,7 +11,7 @@ use crate::tuning::Tuning;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{Ordering, full_fence};
 use parnass_counters::{Counters, Observer};
-use parnass_transport::{MemoryError, Prospect, Transport};
+use parnass_transport::{MemoryError, Prospect, Transport, Turns};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -510,7 +510,7 @@ impl Interface {
     /// Lets another process run, if this one has no processor of its own.
     pub fn step_aside(&self) {
         if self.core.transport.spins() == 0 {
-            self.core.transport.step_aside(0);
+            self.core.transport.step_aside(&mut Turns::default());
         }
     }
 

@@ -9,7 +9,7 @@ use crate::transfer;
 use parnass_base::atomics::Ordering;
 use parnass_counters as counters;
 use parnass_counters::watch;
-use parnass_transport::{Prospect, Waiting};
+use parnass_transport::{Prospect, Turns, Waiting};
 use std::time::{Duration, Instant};
 
 /// Polls between two looks at the NICs of peers that this process waits for, and before the first: who is about to wait for
@@ -322,13 +322,12 @@ impl Core {
                 std::hint::spin_loop();
             }
         }
-        let mut tries = 0;
+        let mut turns = Turns::default();
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        while spins == 0 && self.transport.step_aside(tries) {
+        while spins == 0 && self.transport.step_aside(&mut turns) {
             if changed() || self.wheel.is_due() {
                 return;
             }
-            tries += 1;
         }
         let mut limit = delayed.then_some(ROOM_PAUSE);
         if expecting {

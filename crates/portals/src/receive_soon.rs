@@ -11,7 +11,7 @@ use crate::travel::Travel;
 use parnass_base::Ahead;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
-use parnass_transport::{Bulk, MemoryError, Waiting};
+use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
 
 /// Polls before anything is done besides.
 const FIRST_LOOKS: u32 = 4;
@@ -34,15 +34,14 @@ impl Core {
     /// Lets those run who may send the message, where ranks share processors.
     #[inline(never)]
     fn receive_after_others(&self, entry: &MatchEntry) -> Option<Received> {
-        let mut tries = 0;
+        let mut turns = Turns::default();
         let mut result = Soon::NotYet;
         while matches!(result, Soon::NotYet) {
             // Nobody else has to take in what comes meanwhile.
             self.show_waiting(entry.source);
-            if !self.transport.step_aside(tries) {
+            if !self.transport.step_aside(&mut turns) {
                 break;
             }
-            tries += 1;
             result = self.look_for(entry);
         }
         self.transport.show(Waiting::Not);

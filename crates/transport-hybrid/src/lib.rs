@@ -13,7 +13,7 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{Ahead, UserAddress, Window};
 use parnass_transport::{
-    Attendant, Bulk, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Waiting, Waker,
+    Attendant, Bulk, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Turns, Waiting, Waker,
 };
 use std::fmt;
 use std::io;
@@ -412,8 +412,8 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         if self.every.load(Ordering::Relaxed) == 1 { spins / POLL_COST } else { spins }
     }
 
-    fn step_aside(&self, tries: u32) -> bool {
-        self.near.step_aside(tries)
+    fn step_aside(&self, turns: &mut Turns) -> bool {
+        self.near.step_aside(turns)
     }
 
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool) {

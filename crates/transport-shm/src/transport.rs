@@ -11,12 +11,13 @@ use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
 use parnass_base::process;
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
-use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Waiting};
+use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting};
 use std::io;
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
@@ -66,6 +67,11 @@ impl OwnLane {
         self.runs_stand.load(Ordering::Relaxed) == REACHED
     }
 }
+
+/// A turn that another process has had takes at least so long: two changes of context.
+const TURN_NS: u64 = 700;
+/// For so long a rank whose processor nobody else wants looks before it sleeps: to be woken on an idle processor takes as long.
+const IDLE_NS: u64 = 40_000;
 
 const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
@@ -606,10 +612,13 @@ impl Transport for SharedMemory {
         self.patience.spins(self.size(), &|rank| &self.peer(rank).station)
     }
 
-    fn step_aside(&self, tries: u32) -> bool {
-        let more = tries < self.patience.yields();
+    fn step_aside(&self, turns: &mut Turns) -> bool {
+        let more = turns.given < self.patience.yields() && turns.idle < IDLE_NS;
         if more {
+            let before = nanoseconds();
             std::thread::yield_now();
+            let took = nanoseconds() - before;
+            if took < TURN_NS { turns.idle += took } else { turns.given += 1 }
         }
         more
     }
@@ -656,6 +665,19 @@ const _: () = assert!(layout::STRIDE.is_multiple_of(PAGE));
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_shares_processors_looks_for_a_while_and_then_sleeps() {
+        let size = process::processors() as u32 + 1;
+        let memory = JobMemory::open(JobMemory::create(size).unwrap()).unwrap();
+        let transport = SharedMemory::attach(memory, 0).unwrap();
+        let (mut turns, mut looks) = (Turns::default(), 0);
+        assert_eq!(transport.spins(), 0);
+        while transport.step_aside(&mut turns) {
+            looks += 1;
+        }
+        assert!(looks > 0 && (turns.given == transport.patience.yields() || turns.idle >= IDLE_NS));
+    }
 
     /// Its senders would make a fence for each message for good, though there may be a processor for each rank.
     #[test]

@@ -48,6 +48,15 @@ pub struct Limits {
     pub processes: u32,
 }
 
+/// What a waiting rank has done for others before it sleeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turns {
+    /// How often another process has run instead.
+    pub given: u32,
+    /// Nanoseconds in which nobody else wanted to run.
+    pub idle: u64,
+}
+
 /// A way to move bytes between the processes of a job.
 ///
 /// Process numbers are those of the job; every method panics on a number that is not below [`Transport::size`].
@@ -227,8 +236,8 @@ pub trait Transport: Send + Sync {
     /// How often [`Transport::poll`] should be tried before a sleep; 0 when there is no core to spare.
     fn spins(&self) -> u32;
 
-    /// Lets another process run, where [`Transport::spins`] is 0. `false`: that has been tried long enough.
-    fn step_aside(&self, tries: u32) -> bool;
+    /// Lets another process run, where [`Transport::spins`] is 0, and counts that. `false`: that has been tried long enough.
+    fn step_aside(&self, turns: &mut Turns) -> bool;
 
     /// Sleeps until rung since `rings` was taken, unless `changed` says that there is something, or until `deadline`.
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool);
