@@ -64,11 +64,7 @@ fn share(ranks: usize) -> Places {
     let usable = cores.len().min(parnass_bootstrap::available_processors());
     let shares = shares(ranks, &cores, usable);
     let Some(claims) = claim(&shares.concat()) else { return Places::default() };
-    Places {
-        of_rank: shares.iter().cycle().take(if shares.is_empty() { 0 } else { ranks }).cloned().collect(),
-        note: None,
-        _claims: claims,
-    }
+    Places { of_rank: shares.into_iter().cycle().take(ranks).collect(), note: None, _claims: claims }
 }
 
 /// The processors of the ranks, which are the same again for ranks that outnumber the cores; none where ranks run where they like. Of the cores, so many

@@ -199,7 +199,7 @@ impl Core {
             }
             FarMessage::Notice { source, event } => {
                 let awaited = self.tallies.of(source).outstanding.load(Ordering::Relaxed) != 0;
-                if awaited && event.kind != EventKind::Failed {
+                if awaited && matches!(event.kind, EventKind::Ack | EventKind::Withdrawn) {
                     self.tell(nic, driver, &event, flag::AWAITED, outcome);
                 }
                 awaited

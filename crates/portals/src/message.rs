@@ -171,7 +171,7 @@ impl FarMessage {
             NOTICE => FarMessage::Notice {
                 source,
                 event: Event {
-                    kind: told(small as u32),
+                    kind: EventKind::from_number(small as u32),
                     user: words[0],
                     initiator: ProcessId(source),
                     match_bits: words[1],
@@ -186,14 +186,6 @@ impl FarMessage {
             _ => return None,
         })
     }
-}
-
-/// What an initiator is told of by its target; anything else is nothing that a target says.
-fn told(kind: u32) -> EventKind {
-    [EventKind::Ack, EventKind::Withdrawn]
-        .into_iter()
-        .find(|known| *known as u32 == kind)
-        .unwrap_or(EventKind::Failed)
 }
 
 /// What a message says.

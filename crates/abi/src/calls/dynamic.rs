@@ -195,8 +195,8 @@ pub fn close_port(call: &Call, port_name: &[u8]) -> Result<()> {
 /// What a process does at a port.
 enum Side {
     Accepts,
-    /// And waits for so long until somebody accepts.
-    Connects(Duration),
+    /// And waits, as long as the hints say, until somebody accepts.
+    Connects(Result<parnass_mpi::Info>),
 }
 
 /// How long MPI_Comm_connect waits, if its info does not say otherwise (MPI 5.0, section 11.9.3, leaves it to the implementation).
@@ -204,9 +204,9 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The info key `timeout`: seconds. What is no number of seconds is no hint.
 fn patience(hints: &parnass_mpi::Info) -> Duration {
-    let seconds =
-        hints.value(b"timeout").and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
-    seconds.map_or(PATIENCE, Duration::from_secs)
+    let text = hints.value(b"timeout").and_then(|text| std::str::from_utf8(text).ok());
+    let seconds: Option<u32> = text.and_then(|text| text.trim().parse().ok());
+    seconds.map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }
 
 /// The port's name at the root, and what is done there.
@@ -226,7 +226,10 @@ fn begin(
         let port = name_of(&port.map_err(|error| error.message().to_owned())?);
         match side {
             Side::Accepts => connector.accept(&port),
-            Side::Connects(patience) => connector.call(&port, patience),
+            Side::Connects(hints) => {
+                let hints = hints.map_err(|error| error.message().to_owned())?;
+                connector.call(&port, patience(&hints))
+            }
         }
     })))
 }
@@ -254,8 +257,7 @@ pub fn comm_connect(
     comm: &Arc<Communicator>,
     newcomm: OutHandle<Communicator>,
 ) -> Result<()> {
-    let hints = if comm.rank() == root { hints(info, "info")? } else { parnass_mpi::Info::new() };
-    let begin = begin(call, comm, root, port_name, Side::Connects(patience(&hints)))?;
+    let begin = begin(call, comm, root, port_name, Side::Connects(hints(info, "info")))?;
     newcomm.set(comm.meet(call.process(), root, begin)?)
 }
 
