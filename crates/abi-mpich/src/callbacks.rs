@@ -190,20 +190,22 @@ type ErrhandlerX<Raw> = unsafe extern "C" fn(Raw, c_int, *mut c_void);
 /// An entry of the standard's library that makes an error handler.
 pub type CreateErrhandler = unsafe fn(usize, usize, *mut c_void, *mut usize) -> c_int;
 
-unsafe extern "C" fn handle_error<C: Class>(handle: usize, code: c_int, extra_state: *mut c_void) {
-    // SAFETY: made by `create_errhandler`; both places live during the call.
+unsafe extern "C" fn handle_error<C: Class>(handle: usize, code: *mut c_int, extra_state: *mut c_void) {
+    // SAFETY: made by `create_errhandler`; all places live during the call.
     unsafe {
         let call = function::<Errhandler<C::Raw>>(record::<Operation>(extra_state).function);
-        call(&mut C::output(handle), &mut code_out(code));
+        let mut changed = code_out(*code);
+        call(&mut C::output(handle), &mut changed);
+        *code = code_in(changed);
     }
 }
 
-unsafe extern "C" fn handle_error_x<C: Class>(handle: usize, code: c_int, extra_state: *mut c_void) {
-    // SAFETY: made by `create_errhandler`.
+unsafe extern "C" fn handle_error_x<C: Class>(handle: usize, code: *mut c_int, extra_state: *mut c_void) {
+    // SAFETY: made by `create_errhandler`; the code's place lives during the call.
     unsafe {
         let record = record::<Operation>(extra_state);
         let call = function::<ErrhandlerX<C::Raw>>(record.function);
-        call(C::output(handle), code_out(code), std::ptr::with_exposed_provenance_mut(record.extra_state));
+        call(C::output(handle), code_out(*code), std::ptr::with_exposed_provenance_mut(record.extra_state));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Entries beyond the standard, for libraries that offer another interface on top of this one: MPICH's ABI and Fortran.
 //!
 //! Their functions get what the standard's have no place for: an extra state, which is given back to a destructor when the
-//! operation or error handler has ended. The names and signatures are those that MPICH chose for the same purpose. They are not
-//! in `mpi.h`.
+//! operation or error handler has ended. MPIX_Op_create_x has the name and signature that MPICH chose for the same purpose. They are
+//! not in `mpi.h`.
 
 use crate::arguments::{OutHandle, RequestInOut};
 use crate::call::Call;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// A reduction function: input, input and result, count, datatype, extra state.
 pub type UserFunctionX = unsafe extern "C" fn(*mut c_void, *mut c_void, i64, usize, *mut c_void);
-/// An error handler function: the object's handle, the error code, extra state.
-pub type ErrhandlerFunctionX = unsafe extern "C" fn(usize, c_int, *mut c_void);
+/// An error handler function: the object's handle, the error code, which it may change, extra state.
+pub type ErrhandlerFunctionX = unsafe extern "C" fn(usize, *mut c_int, *mut c_void);
 /// Carries the data of an operation: extra state, a [`Moment`] as a number in its order, and the partition that it concerns.
 pub type CarryFunction = unsafe extern "C" fn(*mut c_void, c_int, c_int);
 /// Gets the extra state when nothing uses it any more.
@@ -101,9 +101,9 @@ unsafe fn errhandler_create(
         let function = function.ok_or_else(|| missing("the error handler function"))?;
         let errhandler = OutHandle::<Errhandler>::new(errhandler, "errhandler")?;
         let extra = extra.clone();
-        let callback = move |handle: usize, code: i32| {
-            // SAFETY: a function of this type, with its extra state.
-            unsafe { function(handle, code, extra.get()) };
+        let callback = move |handle: usize, mut code: i32| {
+            // SAFETY: a function of this type, with its extra state; the code's place lives during the call.
+            unsafe { function(handle, &mut code, extra.get()) };
             code
         };
         errhandler.set(Arc::new(Errhandler::user(kind, Box::new(callback))))
@@ -205,35 +205,35 @@ entries! {
         op_create(function, destructor, commute, extra_state, op)
     }
     /// MPI_Comm_create_errhandler with an extra state.
-    MPIX_Comm_create_errhandler_x, PMPIX_Comm_create_errhandler_x(
+    MPIX_Comm_create_errhandler_extra, PMPIX_Comm_create_errhandler_extra(
         function: Option<ErrhandlerFunctionX>, destructor: Option<DestructorFunction>, extra_state: *mut c_void,
         errhandler: *mut usize
     ) {
-        let name = "MPIX_Comm_create_errhandler_x";
+        let name = "MPIX_Comm_create_errhandler_extra";
         errhandler_create(name, ErrhandlerKind::Communicator, function, destructor, extra_state, errhandler)
     }
     /// MPI_File_create_errhandler with an extra state.
-    MPIX_File_create_errhandler_x, PMPIX_File_create_errhandler_x(
+    MPIX_File_create_errhandler_extra, PMPIX_File_create_errhandler_extra(
         function: Option<ErrhandlerFunctionX>, destructor: Option<DestructorFunction>, extra_state: *mut c_void,
         errhandler: *mut usize
     ) {
-        let name = "MPIX_File_create_errhandler_x";
+        let name = "MPIX_File_create_errhandler_extra";
         errhandler_create(name, ErrhandlerKind::File, function, destructor, extra_state, errhandler)
     }
     /// MPI_Session_create_errhandler with an extra state.
-    MPIX_Session_create_errhandler_x, PMPIX_Session_create_errhandler_x(
+    MPIX_Session_create_errhandler_extra, PMPIX_Session_create_errhandler_extra(
         function: Option<ErrhandlerFunctionX>, destructor: Option<DestructorFunction>, extra_state: *mut c_void,
         errhandler: *mut usize
     ) {
-        let name = "MPIX_Session_create_errhandler_x";
+        let name = "MPIX_Session_create_errhandler_extra";
         errhandler_create(name, ErrhandlerKind::Session, function, destructor, extra_state, errhandler)
     }
     /// MPI_Win_create_errhandler with an extra state.
-    MPIX_Win_create_errhandler_x, PMPIX_Win_create_errhandler_x(
+    MPIX_Win_create_errhandler_extra, PMPIX_Win_create_errhandler_extra(
         function: Option<ErrhandlerFunctionX>, destructor: Option<DestructorFunction>, extra_state: *mut c_void,
         errhandler: *mut usize
     ) {
-        let name = "MPIX_Win_create_errhandler_x";
+        let name = "MPIX_Win_create_errhandler_extra";
         errhandler_create(name, ErrhandlerKind::Window, function, destructor, extra_state, errhandler)
     }
     /// Puts a request around another that works on memory that stands in for the program's own: `carry` is called when data

@@ -114,22 +114,22 @@ const FURTHER: [(&str, &str, &str); 12] = [
         "c_int",
     ),
     (
-        "MPIX_Comm_create_errhandler_x",
+        "MPIX_Comm_create_errhandler_extra",
         "function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize",
         "c_int",
     ),
     (
-        "MPIX_File_create_errhandler_x",
+        "MPIX_File_create_errhandler_extra",
         "function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize",
         "c_int",
     ),
     (
-        "MPIX_Session_create_errhandler_x",
+        "MPIX_Session_create_errhandler_extra",
         "function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize",
         "c_int",
     ),
     (
-        "MPIX_Win_create_errhandler_x",
+        "MPIX_Win_create_errhandler_extra",
         "function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize",
         "c_int",
     ),

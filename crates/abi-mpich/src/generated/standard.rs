@@ -3997,25 +3997,25 @@ pub unsafe fn MPIX_Op_create_x(function: usize, destructor: usize, commute: c_in
 }
 
 #[inline(always)]
-pub unsafe fn MPIX_Comm_create_errhandler_x(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
+pub unsafe fn MPIX_Comm_create_errhandler_extra(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
     let entry: unsafe extern "C" fn(usize, usize, *mut c_void, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(665)) };
     unsafe { entry(function, destructor, extra_state, errhandler) }
 }
 
 #[inline(always)]
-pub unsafe fn MPIX_File_create_errhandler_x(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
+pub unsafe fn MPIX_File_create_errhandler_extra(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
     let entry: unsafe extern "C" fn(usize, usize, *mut c_void, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(666)) };
     unsafe { entry(function, destructor, extra_state, errhandler) }
 }
 
 #[inline(always)]
-pub unsafe fn MPIX_Session_create_errhandler_x(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
+pub unsafe fn MPIX_Session_create_errhandler_extra(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
     let entry: unsafe extern "C" fn(usize, usize, *mut c_void, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(667)) };
     unsafe { entry(function, destructor, extra_state, errhandler) }
 }
 
 #[inline(always)]
-pub unsafe fn MPIX_Win_create_errhandler_x(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
+pub unsafe fn MPIX_Win_create_errhandler_extra(function: usize, destructor: usize, extra_state: *mut c_void, errhandler: *mut usize) -> c_int {
     let entry: unsafe extern "C" fn(usize, usize, *mut c_void, *mut usize) -> c_int = unsafe { std::mem::transmute(load::address(668)) };
     unsafe { entry(function, destructor, extra_state, errhandler) }
 }
@@ -4732,10 +4732,10 @@ pub const NAMES: [&CStr; COUNT] = [
     c"PMPI_T_source_get_num",
     c"PMPI_T_source_get_timestamp",
     c"PMPIX_Op_create_x",
-    c"PMPIX_Comm_create_errhandler_x",
-    c"PMPIX_File_create_errhandler_x",
-    c"PMPIX_Session_create_errhandler_x",
-    c"PMPIX_Win_create_errhandler_x",
+    c"PMPIX_Comm_create_errhandler_extra",
+    c"PMPIX_File_create_errhandler_extra",
+    c"PMPIX_Session_create_errhandler_extra",
+    c"PMPIX_Win_create_errhandler_extra",
     c"PMPIX_Comm_exchange_sizes",
     c"PMPIX_Comm_revoke",
     c"PMPIX_Comm_shrink",

@@ -75,10 +75,10 @@ macro_rules! errhandlers {
 }
 
 errhandlers! {
-    comm_create_errhandler comm_create_errhandler_x MPIX_Comm_create_errhandler_x Comm
-    file_create_errhandler file_create_errhandler_x MPIX_File_create_errhandler_x File
-    session_create_errhandler session_create_errhandler_x MPIX_Session_create_errhandler_x Session
-    win_create_errhandler win_create_errhandler_x MPIX_Win_create_errhandler_x Win
+    comm_create_errhandler comm_create_errhandler_x MPIX_Comm_create_errhandler_extra Comm
+    file_create_errhandler file_create_errhandler_x MPIX_File_create_errhandler_extra File
+    session_create_errhandler session_create_errhandler_x MPIX_Session_create_errhandler_extra Session
+    win_create_errhandler win_create_errhandler_x MPIX_Win_create_errhandler_extra Win
 }
 
 /// # Safety
