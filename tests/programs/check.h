@@ -36,8 +36,11 @@ static int check_rank = -1, check_size = -1;
 /* For calls under MPI_ERRORS_RETURN that must succeed. */
 #define SUCCEEDS(call)                                                                              \
     do {                                                                                            \
-        int code_ = (call);                                                                         \
-        CHECK(code_ == MPI_SUCCESS, #call " returned %d", code_);                                   \
+        int code_ = (call), length_ = 0;                                                            \
+        char text_[MPI_MAX_ERROR_STRING] = "";                                                      \
+        if (code_ != MPI_SUCCESS)                                                                   \
+            MPI_Error_string(code_, text_, &length_);                                               \
+        CHECK(code_ == MPI_SUCCESS, #call " returned %d: %s", code_, text_);                        \
     } while (0)
 
 static inline void check_start(int *argc, char ***argv)

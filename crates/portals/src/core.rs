@@ -332,7 +332,7 @@ impl Core {
                 self.let_go(nic, requested);
             }
         } else {
-            let words: [u64; 5] = std::array::from_fn(|index| record.data[index].load(Ordering::Relaxed));
+            let words: [u64; 5] = std::array::from_fn(|index| record.short()[index].load(Ordering::Relaxed));
             let mut bytes = [0; INLINE_BYTES];
             message::spread(&words, &mut bytes, placed as usize);
             if self.place(self.me, memory, &bytes[..placed as usize]).is_err() {
@@ -637,7 +637,7 @@ impl Core {
         let mut flags = if arrival.ack { flag::ACK } else { 0 };
         match arrival.payload {
             Payload::Inline(words) => {
-                for (cell, word) in record.data.iter().zip(words) {
+                for (cell, word) in record.short().iter().zip(words) {
                     cell.store(word, Ordering::Relaxed);
                 }
             }

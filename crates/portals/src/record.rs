@@ -93,10 +93,21 @@ record! {
         pub previous: Word32,
         /// Chains of the index: next and previous, by class.
         pub links: [[Word32; 2]; CLASSES],
-        /// Unexpected: the data, if short. Transfer: progress, see [`crate::transfer`]. Posted: what its options
-        /// need, see [`crate::target`].
+        /// Transfer: progress, see [`crate::transfer`]. Unexpected: see [`Entry::short`]. Posted: what its options need, see
+        /// [`crate::target`].
         pub data: [AtomicU64; 6],
     }
 }
+
+impl Entry {
+    /// The data of an unexpected message, if it is short. It begins behind the word by which parts of a transfer are claimed: whoever
+    /// comes late looks there, though the record has been given to somebody else, and must find no word of a program.
+    #[inline]
+    pub fn short(&self) -> &[AtomicU64] {
+        &self.data[1..]
+    }
+}
+
+const _: () = assert!(size_of::<[AtomicU64; 5]>() == INLINE_BYTES);
 
 const _: () = assert!(size_of::<Entry>() == 192);

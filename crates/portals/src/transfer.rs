@@ -4,7 +4,7 @@
 //!
 //! * the claim word: the record's generation (low 24 bits of it) above the number of the next chunk. A claim
 //!   checks the generation, so that a worker who comes late, with a record that has been given to somebody else,
-//!   gets nothing;
+//!   gets nothing. Records of other kinds leave this word alone;
 //! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
 //! * the state: which sides cannot reach the other's memory, whether the owner may still claim something, and whether
 //!   the message goes through a pipe;
@@ -476,5 +476,40 @@ impl Core {
         }
         nic.slab.remove(&nic.control.transfers, index);
         self.report(nic, index, put, driver, outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parnass_base::{Region, Window};
+
+    fn memory(length: usize) -> Window {
+        Region::private(length).unwrap().window(0, length)
+    }
+
+    /// The first record of a NIC has generation 0, and so has a claim of its first chunk, which looks like a message of zeros.
+    #[test]
+    fn who_comes_late_claims_nothing_of_what_the_record_has_become() {
+        let nic = Nic::new(&memory(64 << 20), &memory(4096));
+        let index = nic.slab.allocate(crate::slab::Purpose::Posting);
+        let record = nic.slab.at(index);
+        record.length.set(2 * LEAST_CHUNK);
+        begin(&nic, index, 0, u64::from(record.generation.get()) << CHUNK_BITS, 0);
+        nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
+        let (first, late) = (works_of(&nic, None)[0], works_of(&nic, None)[0]);
+        for _ in 0..2 {
+            let (_, length) = first.claim(&nic, first.unit(false), u64::MAX).unwrap();
+            first.done(&nic, length);
+        }
+        nic.slab.remove(&nic.control.transfers, index);
+        nic.slab.release(index);
+        assert_eq!(nic.slab.allocate(crate::slab::Purpose::Arrival), index);
+        record.kind.set(kind::UNEXPECTED);
+        for cell in record.short() {
+            cell.store(0, Ordering::Relaxed);
+        }
+        assert_eq!(late.claim(&nic, late.unit(false), u64::MAX), None);
+        assert!(record.short().iter().all(|cell| cell.load(Ordering::Relaxed) == 0));
     }
 }
