@@ -33,14 +33,19 @@ static int check_rank = -1, check_size = -1;
         CHECK(actual_ == expected_, #actual " is %lld, expected %lld", actual_, expected_);         \
     } while (0)
 
+static inline const char *check_explained(int code)
+{
+    static char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(code, text, &length);
+    return text;
+}
+
 /* For calls under MPI_ERRORS_RETURN that must succeed. */
 #define SUCCEEDS(call)                                                                              \
     do {                                                                                            \
-        int code_ = (call), length_ = 0;                                                            \
-        char text_[MPI_MAX_ERROR_STRING] = "";                                                      \
-        if (code_ != MPI_SUCCESS)                                                                   \
-            MPI_Error_string(code_, text_, &length_);                                               \
-        CHECK(code_ == MPI_SUCCESS, #call " returned %d: %s", code_, text_);                        \
+        int code_ = (call);                                                                         \
+        CHECK(code_ == MPI_SUCCESS, #call " returned %d: %s", code_, check_explained(code_));       \
     } while (0)
 
 static inline void check_start(int *argc, char ***argv)

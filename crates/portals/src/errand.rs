@@ -23,7 +23,7 @@ pub type Updater = fn(u32, UserAddress, usize, &mut UpdateWords);
 
 const INLINE_WORDS: usize = 4;
 /// The longest data that lies in the question itself, in bytes.
-const INLINE: usize = INLINE_WORDS * 8;
+pub const INLINE: usize = INLINE_WORDS * 8;
 
 /// Bytes of the piece that longer data goes through, and bytes after which the other side is told.
 const ROOM: usize = 256 << 10;

@@ -1,8 +1,9 @@
 //! Copies to and from memory of another process of the node that is known to be there: by the kernel, or with the help of that
-//! process, see [`crate::errand`]. For each process and class of lengths it is found out which is the fastest.
+//! process, see [`crate::errand`]. What lies in the question itself a target that waits is always asked to do; else it is found out which is
+//! the fastest, for each process and class of lengths.
 
 use crate::core::Core;
-use crate::errand::Asked;
+use crate::errand::{Asked, INLINE};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::choice::{Choice, Choices};
@@ -33,8 +34,8 @@ pub struct RemoteCopy {
 /// What is known of the ways to one process, in one direction.
 #[derive(Debug, Default)]
 struct Known {
-    /// Up to 32 B, 64 B and so on to 32 KiB.
-    short: Choices<2, 11, 5>,
+    /// Up to 64 B, 128 B and so on to 32 KiB.
+    short: Choices<2, 10, 6>,
     /// Up to 64 KiB and so on to 8 MiB, and what is longer.
     long: Choices<3, 8, 16>,
 }
@@ -66,6 +67,9 @@ impl Remote {
 impl Core {
     /// Copies to or from memory that is known to be there.
     pub fn copy_known(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
+        if copy.length <= INLINE {
+            return self.copy_by(copy, TARGET).map(drop);
+        }
         let known = self.errands.remote.known(copy, self.size());
         if copy.length > SHORT {
             self.copy_chosen(copy, known.long.of(copy.length))
