@@ -7,6 +7,7 @@ use crate::helper::Helper;
 use crate::memory::{Descriptions, Memory};
 use crate::remote::RemoteCopy;
 use crate::segment::Segment;
+use crate::stay::Stay;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{Ordering, full_fence};
@@ -268,7 +269,8 @@ impl Interface {
             transport.several_threads();
             core.networked.store(true, Ordering::Relaxed);
             let own = core.clone();
-            transport.attend(Some(Box::new(move || own.attend())));
+            let mut stay = Stay::default();
+            transport.attend(Some(Box::new(move || own.attend(&mut stay))));
         }
     }
 

@@ -42,6 +42,7 @@ mod remote;
 mod segment;
 mod send;
 mod slab;
+mod stay;
 pub mod target;
 mod transfer;
 mod travel;

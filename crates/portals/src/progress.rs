@@ -5,6 +5,7 @@ use crate::interface::*;
 use crate::nic::Nic;
 use crate::record::flag;
 use crate::slab::Purpose;
+use crate::stay::Stay;
 use crate::transfer;
 use parnass_base::atomics::Ordering;
 use parnass_counters as counters;
@@ -433,11 +434,18 @@ impl Core {
         nic.lock().release();
     }
 
-    /// Takes in what the network has brought, as long as no thread of this process waits and so takes it itself. Whether there was anything.
-    pub fn attend(&self) -> bool {
+    /// Takes in what the network has brought, as long as no thread of this process waits and so takes it itself, and what soon follows. Whether there
+    /// was anything.
+    pub fn attend(&self, stay: &mut Stay) -> bool {
         let mut useful = false;
-        while !self.is_attended() && self.transport.look_afar() && self.work_unattended() {
-            useful = true;
+        stay.begin(Instant::now());
+        while !self.is_attended() {
+            if self.transport.look_afar() && self.work_unattended() {
+                useful = true;
+                stay.taken(Instant::now());
+            } else if !useful || !stay.goes_on(Instant::now()) {
+                break;
+            }
         }
         if useful {
             self.counters.count_any(counters::HELPER_WORKS, 1);

@@ -60,8 +60,8 @@ impl fmt::Debug for Duty {
 impl Duty {
     /// Has the attendant take in what has come. Whether there was anything.
     fn call(&self) -> bool {
-        let attendant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        attendant.as_ref().is_some_and(|attendant| attendant())
+        let mut attendant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        attendant.as_mut().is_some_and(|attendant| attendant())
     }
 
     fn give(&self, attendant: Option<Attendant>) {

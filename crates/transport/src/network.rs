@@ -23,7 +23,7 @@ pub const LENGTH_WORD: usize = 6;
 /// the threads of the process look themselves when they can.
 pub type Waker = Box<dyn Fn() -> bool + Send>;
 /// Takes in what a network has brought to a process of which no thread waits. Whether there was anything.
-pub type Attendant = Box<dyn Fn() -> bool + Send>;
+pub type Attendant = Box<dyn FnMut() -> bool + Send>;
 
 /// What a process that goes on computing expects from a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
