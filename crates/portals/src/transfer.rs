@@ -241,8 +241,9 @@ impl Core {
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
         let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
-        // Who computes while this process moves it all sees what is left when it waits.
-        if !is_shared || of != self.me || !self.is_attended() || self.waits(initiator) {
+        // Who computes is not called for what this process moves at once.
+        let at_once = is_shared && of == self.me && self.is_attended() && length <= chunk(length, true);
+        if !at_once || self.waits(initiator) {
             outcome.calls.push((initiator, wants_pipe || in_pieces));
         }
         is_shared
