@@ -14,7 +14,7 @@
 use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
 use crate::memory::{Memory, Place};
-use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, NOTICE, PULL, SENT, STREAM};
+use crate::message::{self, DATA, DIRECT, FarMessage, LANDED, PULL, SENT, STREAM};
 use crate::nic::Nic;
 use crate::record::{flag, kind};
 use crate::travel::Travel;
@@ -128,8 +128,7 @@ impl Core {
     /// Tells an initiator on another node of its put.
     #[cold]
     pub fn notify_far(&self, process: u32, event: &Event) {
-        let tag = message::tag(NOTICE, event.kind as usize, self.me);
-        let words = [event.user, event.match_bits, event.header_data, event.requested_length];
+        let (tag, words) = message::notice(self.me, event);
         self.post_or_delay(process, tag, words);
     }
 
@@ -196,6 +195,10 @@ impl Core {
             }
             FarMessage::Data { source, transfer, offset, payload, length } => {
                 self.take_data(nic, driver, source, transfer, offset, payload, length, outcome)
+            }
+            FarMessage::Notice { source, event } if !self.is_far(source) => {
+                self.tell(nic, driver, &event, flag::AWAITED, outcome);
+                true
             }
             FarMessage::Notice { source, event } => {
                 let awaited = self.tallies.of(source).outstanding.load(Ordering::Relaxed) != 0;

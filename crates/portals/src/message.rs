@@ -9,6 +9,7 @@
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
 //! | `PIPED`     | match bits, header data, piece, length, user, since  | 1 if an ack is wanted |
 //! | `WITHDRAW`  | match bits, header data; of a put that is to go away if nobody has received it | 0 |
+//! | `NOTICE`    | user, match bits, header data, length; to the initiator of a put | kind of the event     |
 //!
 //! `since` is the time at which it was sent, if it was sent to a target that waited for it; else 0.
 //!
@@ -20,7 +21,6 @@
 //! | `DIRECT`    | match bits, header data, name of the put, length, user | 1 if an ack is wanted |
 //! | `PULL`      | name of the put, handle of the transfer, length      | 0                     |
 //! | `DATA`      | handle of the transfer, offset, with a payload       | 0                     |
-//! | `NOTICE`    | user, match bits, header data, length                | kind of the event     |
 //! | `LANDED`    | handle of the transfer, length, landing; to oneself  | 0                     |
 //! | `SENT`      | name of the put; to oneself                          | 0                     |
 
@@ -73,6 +73,12 @@ pub fn tag(kind: u32, small: usize, source: u32) -> u32 {
 pub fn parts(tag: u32) -> (u32, usize, u32) {
     let small = tag >> SOURCE_BITS & ((1 << SMALL_BITS) - 1);
     (tag >> (SOURCE_BITS + SMALL_BITS), small as usize, tag & ((1 << SOURCE_BITS) - 1))
+}
+
+/// What process `source` tells the initiator of a put that it has received: tag and words.
+pub fn notice(source: u32, event: &Event) -> (u32, [u64; 4]) {
+    let tag = tag(NOTICE, event.kind as usize, source);
+    (tag, [event.user, event.match_bits, event.header_data, event.requested_length])
 }
 
 /// Up to 40 bytes from `source`, as words.

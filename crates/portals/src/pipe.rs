@@ -110,14 +110,14 @@ impl Core {
     /// Whether a target waits for a long message that this process now sends, and will take part in moving it; and this one too.
     pub fn is_taken_at_once(&self, put: &Put) -> bool {
         let target = put.target.0;
-        let waited_for = match self.transport.shown(target) {
+        // Who goes on computing would keep a pipe half filled. This is asked first: what the target shows lies in its cache.
+        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
+        let is_waited_for = || match self.transport.shown(target) {
             Waiting::Not | Waiting::ForElse => false,
             Waiting::For(process) => process == self.me,
             Waiting::ForAny => true,
         };
-        // Who goes on computing would keep a pipe half filled.
-        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
-        waited_for && stays && target != self.me && self.transport.spins() != 0
+        stays && target != self.me && self.transport.spins() != 0 && is_waited_for()
     }
 
     /// A piece of this process, of so many bytes, that one side is to fill while the other drains it.

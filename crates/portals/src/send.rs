@@ -261,6 +261,12 @@ impl Core {
         }
     }
 
+    /// Tells an initiator of its put, if there is room for it now.
+    pub fn post_notice(&self, process: u32, event: &Event) -> bool {
+        let (tag, words) = message::notice(self.me, event);
+        self.transport.post(process, tag, &words)
+    }
+
     /// Sends a message that belongs to a transfer, now or later.
     pub fn post_or_delay(&self, target: u32, tag: u32, words: [u64; 4]) {
         if self.tallies.of(target).is_dead() {

@@ -2,7 +2,7 @@
 //!
 //! The record's data words are
 //!
-//! * the claim word: the record's generation (low 24 bits of it) above the number of the next chunk. A claim
+//! * the claim word: the record's generation (low 24 bits of it) above the number of the next unit. A claim
 //!   checks the generation, so that a worker who comes late, with a record that has been given to somebody else,
 //!   gets nothing. Records of other kinds leave this word alone;
 //! * the bytes that have been moved; whoever moves the last ones finishes the transfer;
@@ -27,13 +27,13 @@ use parnass_base::clock::nanoseconds;
 use parnass_counters::DIRECT_PIPED;
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
-/// Bytes of a chunk, at least and at most.
-const LEAST_CHUNK: u64 = 32 << 10;
+/// Chunks and pieces are made of units of so many bytes; a piece is one.
+const UNIT: u64 = 32 << 10;
+/// Bytes of a chunk at most, and at least where the other side computes.
 const MOST_CHUNK: u64 = 512 << 10;
+const LEAST_ALONE: u64 = 128 << 10;
 /// Chunks that a message is cut into, between these bounds.
 const CHUNKS: u64 = 8;
-/// Bytes of a piece.
-const PIECE_BYTES: u64 = 32 << 10;
 /// Pieces under way in one transfer.
 const PIECES: u64 = 6;
 /// Bytes that one call of progress moves at most, before it looks around.
@@ -43,8 +43,8 @@ const CLAIM: usize = 0;
 const DONE: usize = 1;
 const STATE: usize = 2;
 const SINCE: usize = 3;
-const CHUNK_BITS: u32 = 40;
-const CHUNK_MASK: u64 = (1 << CHUNK_BITS) - 1;
+const UNIT_BITS: u32 = 40;
+const UNIT_MASK: u64 = (1 << UNIT_BITS) - 1;
 /// A claim word that lets nobody claim anything.
 const NO_CLAIM: u64 = u64::MAX;
 
@@ -144,11 +144,11 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
             remote: Memory::from_word(record.remote.get()),
             memory: Memory::from_word(record.address.get()),
             length: record.length.get(),
-            mark: u64::from(record.generation.get()) << CHUNK_BITS,
+            mark: u64::from(record.generation.get()) << UNIT_BITS,
             wants_pipe: record.data[STATE].load(Ordering::Relaxed) & WANTS_PIPE != 0,
         };
         let claim = record.data[CLAIM].load(Ordering::Relaxed);
-        let claimed = (claim & CHUNK_MASK) * work.unit(work.is_in_pieces(nic));
+        let claimed = (claim & UNIT_MASK) * UNIT;
         let open = if claim == NO_CLAIM { work.wants_pipe } else { claimed < work.length };
         if open && initiator.is_none_or(|initiator| initiator == work.initiator) {
             works.push(work);
@@ -158,15 +158,13 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
     works
 }
 
-impl Work {
-    fn unit(&self, in_pieces: bool) -> u64 {
-        if in_pieces {
-            PIECE_BYTES
-        } else {
-            (self.length / CHUNKS).next_multiple_of(LEAST_CHUNK).clamp(LEAST_CHUNK, MOST_CHUNK)
-        }
-    }
+/// Bytes that a worker claims at a time of a message of such a length. Where the other side computes nobody waits for the end of a chunk, and each costs a
+/// call of the kernel.
+fn chunk(length: u64, alone: bool) -> u64 {
+    (length / CHUNKS).next_multiple_of(UNIT).clamp(if alone { LEAST_ALONE } else { UNIT }, MOST_CHUNK)
+}
 
+impl Work {
     /// Whether nobody but their owners can move the bytes of one side.
     fn has_gaps(&self) -> bool {
         self.remote.is_described() || self.memory.is_described()
@@ -176,23 +174,24 @@ impl Work {
         nic.slab.at(self.index).data[STATE].load(Ordering::Relaxed) & NEITHER_CAN == NEITHER_CAN
     }
 
-    /// The next chunk to move: its offset and length. At most `ahead` bytes may be claimed and not moved.
-    fn claim(&self, nic: &Nic, unit: u64, ahead: u64) -> Option<(u64, usize)> {
+    /// The next bytes to move: at most `bytes`, in whole units: their offset and length. At most `ahead` bytes may be claimed and not moved.
+    fn claim(&self, nic: &Nic, bytes: u64, ahead: u64) -> Option<(u64, usize)> {
         let record = nic.slab.at(self.index);
         let word = &record.data[CLAIM];
         let mut seen = word.load(Ordering::Acquire);
         loop {
-            let offset = (seen & CHUNK_MASK) * unit;
-            if seen & !CHUNK_MASK != self.mark || offset >= self.length {
+            let offset = (seen & UNIT_MASK) * UNIT;
+            if seen & !UNIT_MASK != self.mark || offset >= self.length {
                 return None;
             }
             let done = record.data[DONE].load(Ordering::Relaxed);
             if offset.saturating_sub(done) >= ahead {
                 return None;
             }
-            match word.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Acquire) {
+            let units = bytes / UNIT;
+            match word.compare_exchange_weak(seen, seen + units, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    let length = (self.length - offset).min(unit);
+                    let length = (self.length - offset).min(units * UNIT);
                     if offset + length == self.length {
                         self.uncount(nic, 0);
                     }
@@ -228,7 +227,7 @@ impl Core {
         let gaps = [&record.remote, &record.address]
             .into_iter()
             .any(|word| Memory::from_word(word.get()).is_described());
-        let mark = u64::from(record.generation.get()) << CHUNK_BITS;
+        let mark = u64::from(record.generation.get()) << UNIT_BITS;
         let length = record.length.get();
         let prefers_direct = || !gaps && self.prefers_direct(of, initiator, length as usize);
         let wants_pipe = self.wants_pipe(of, initiator) && !prefers_direct();
@@ -241,8 +240,13 @@ impl Core {
             begin(nic, index, 0, mark, since);
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
-        outcome.calls.push((initiator, wants_pipe || in_pieces));
-        !wants_pipe && !in_pieces && self.transport.reaches(initiator)
+        let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
+        // Who computes is not called for what this process moves at once.
+        let at_once = is_shared && of == self.me && self.is_attended() && length <= chunk(length, true);
+        if !at_once || self.waits(initiator) {
+            outcome.calls.push((initiator, wants_pipe || in_pieces));
+        }
+        is_shared
     }
 
     /// Moves bytes of a transfer from its initiator's memory into this process.
@@ -286,8 +290,9 @@ impl Core {
                 self.call(work.initiator, true);
                 continue;
             }
+            let bytes = || chunk(work.length, !self.waits(work.initiator));
             while moved < BUDGET
-                && let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX)
+                && let Some((offset, length)) = work.claim(nic, bytes(), u64::MAX)
             {
                 moved += length as u64;
                 let result = self.fetch(&work, offset, length);
@@ -337,7 +342,8 @@ impl Core {
         if !self.transport.reaches(target) {
             return false;
         }
-        while let Some((offset, length)) = work.claim(nic, work.unit(false), u64::MAX) {
+        let bytes = || chunk(work.length, !self.waits(target));
+        while let Some((offset, length)) = work.claim(nic, bytes(), u64::MAX) {
             worked = true;
             let (remote, local) = (remote.offset(offset as i64), local.offset(offset as i64));
             let result = self.transport.write(target, remote, local, length);
@@ -401,8 +407,8 @@ impl Core {
 
     fn send_pieces(&self, target: u32, nic: &Nic, work: &Work) -> bool {
         let mut worked = false;
-        while let Some(bulk) = self.transport.claim(PIECE_BYTES as usize) {
-            let Some((offset, length)) = work.claim(nic, PIECE_BYTES, PIECES * PIECE_BYTES) else {
+        while let Some(bulk) = self.transport.claim(UNIT as usize) {
+            let Some((offset, length)) = work.claim(nic, UNIT, PIECES * UNIT) else {
                 self.transport.discard(bulk);
                 break;
             };
@@ -494,12 +500,12 @@ mod tests {
         let nic = Nic::new(&memory(64 << 20), &memory(4096));
         let index = nic.slab.allocate(crate::slab::Purpose::Posting);
         let record = nic.slab.at(index);
-        record.length.set(2 * LEAST_CHUNK);
-        begin(&nic, index, 0, u64::from(record.generation.get()) << CHUNK_BITS, 0);
+        record.length.set(2 * UNIT);
+        begin(&nic, index, 0, u64::from(record.generation.get()) << UNIT_BITS, 0);
         nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         let (first, late) = (works_of(&nic, None)[0], works_of(&nic, None)[0]);
         for _ in 0..2 {
-            let (_, length) = first.claim(&nic, first.unit(false), u64::MAX).unwrap();
+            let (_, length) = first.claim(&nic, UNIT, u64::MAX).unwrap();
             first.done(&nic, length);
         }
         nic.slab.remove(&nic.control.transfers, index);
@@ -509,7 +515,16 @@ mod tests {
         for cell in record.short() {
             cell.store(0, Ordering::Relaxed);
         }
-        assert_eq!(late.claim(&nic, late.unit(false), u64::MAX), None);
+        assert_eq!(late.claim(&nic, UNIT, u64::MAX), None);
         assert!(record.short().iter().all(|cell| cell.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn who_moves_alone_claims_more() {
+        for (length, shared, alone) in
+            [(1, 32, 128), (100_000, 32, 128), (1 << 20, 128, 128), (16 << 20, 512, 512)]
+        {
+            assert_eq!((chunk(length, false), chunk(length, true)), (shared << 10, alone << 10));
+        }
     }
 }

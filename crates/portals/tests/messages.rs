@@ -306,6 +306,23 @@ fn a_flood_waits_in_order_and_drains() {
     thread.join().unwrap();
 }
 
+/// What the target has to tell goes through the mailbox of the initiator, and where that is full another way.
+#[test]
+fn a_full_mailbox_keeps_no_notice_back() {
+    const LENGTH: usize = 300_000;
+    let nics = interfaces(2);
+    let (source, target, short) = (pattern(LENGTH, 5), Scratch::new(LENGTH), pattern(8, 6));
+    nics[0].put(&put(1, 9, &source, LENGTH, Protocol::Direct, Ack::Matched)).unwrap();
+    let mut outcome = PutOutcome::Done;
+    while outcome == PutOutcome::Done {
+        outcome = nics[1].put(&put(0, 1, &short, 8, Protocol::Buffered, Ack::None)).unwrap();
+    }
+    nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, LENGTH)).unwrap();
+    wait_for(&nics[1], |event| event.kind == EventKind::Put);
+    assert_eq!(content(&target, LENGTH), content(&source, LENGTH));
+    collect(&nics[0], 2, |event| assert_eq!((event.user, event.initiator), (1_009, ProcessId(1))));
+}
+
 /// The target posts an entry and then does nothing at all; the sender waits, and everything happens.
 #[test]
 fn a_waiting_sender_drives_the_target() {

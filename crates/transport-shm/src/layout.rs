@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 9. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 12. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
