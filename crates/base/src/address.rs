@@ -91,6 +91,14 @@ impl UserAddress {
         unsafe { crate::copy::copy_to_read(source.as_ptr(), self.as_ptr(), length) }
     }
 
+    /// Has `length` bytes from here on, which this core is about to read, brought to it all at once. Only a hint.
+    #[inline]
+    pub fn fetch_to_read(self, length: usize) {
+        for at in (0..length).step_by(crate::copy::LINE) {
+            crate::atomics::fetch_to_read(std::ptr::without_provenance::<u8>(self.0.wrapping_add(at)));
+        }
+    }
+
     /// As [`UserAddress::copy_apart`], past the caches. Never inlined: who calls it mostly copies little.
     #[inline(never)]
     pub fn stream_from(self, source: UserAddress, length: usize) {

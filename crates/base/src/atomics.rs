@@ -55,3 +55,15 @@ pub fn fetch_to_write<T>(place: *const T) {
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     let _ = place;
 }
+
+/// Has the line of `place`, which this core is about to read, brought to it meanwhile. Only a hint.
+#[inline(always)]
+pub fn fetch_to_read<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: nothing but the place of a line in the caches changes, and an address that leads nowhere is ignored.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) place, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = place;
+}

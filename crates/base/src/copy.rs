@@ -5,7 +5,8 @@
 //! modulo the page size, which is just how a buffer from `malloc` (16 bytes into its page) lies to anything
 //! aligned to a cache line. A plain loop over vector registers does not care, so longer copies use that.
 
-const LINE: usize = 64;
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
 
 /// Shorter copies are left to the C library, which does not use `rep movsb` for them.
 #[cfg(target_arch = "x86_64")]

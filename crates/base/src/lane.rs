@@ -103,7 +103,8 @@ impl Arrived<'_> {
     #[inline]
     pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
         if let (Some(lane), Some(run)) = (self.lane, self.run) {
-            return self.copy_run(lane, run, target, length);
+            let copy = |at, part, length| target.offset(at as i64).copy_apart(part, length);
+            return self.copy_run(lane, run, length, copy);
         }
         let here = length.min((WORDS - skip) * 8);
         write_words(&self.words[skip..], target, here);
@@ -133,7 +134,20 @@ impl Arrived<'_> {
         lane.awaits(self.first + self.further as u64 - 1)
     }
 
-    fn copy_run(&self, lane: Lane<'_>, run: UserAddress, target: UserAddress, length: usize) -> bool {
+    /// As [`Arrived::copy_to`], by `read`, which is told for each part that is there where it starts in the message, where it lies, and how
+    /// long it is. `None`: its bytes do not lie in a row, and nothing was done.
+    #[inline]
+    pub fn copy_by(&self, length: usize, read: impl FnMut(usize, UserAddress, usize)) -> Option<bool> {
+        Some(self.copy_run(self.lane?, self.run?, length, read))
+    }
+
+    fn copy_run(
+        &self,
+        lane: Lane<'_>,
+        run: UserAddress,
+        length: usize,
+        mut read: impl FnMut(usize, UserAddress, usize),
+    ) -> bool {
         assert!(length <= RUN_BYTES, "{length} bytes of a run");
         for step in 0..=self.further {
             // The first slot is there already.
@@ -142,7 +156,7 @@ impl Arrived<'_> {
             }
             let (at, end) = (step * STEP, length.min((step + 1) * STEP));
             if at < end {
-                target.offset(at as i64).copy_apart(run.offset(at as i64), end - at);
+                read(at, run.offset(at as i64), end - at);
             }
         }
         true
@@ -321,16 +335,16 @@ impl<'a> Lane<'a> {
         true
     }
 
-    /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run. The run of the message that comes next;
-    /// `None`: there is none for this one now.
+    /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run: `write` is told for each part where it starts in the
+    /// message, where it belongs, and how long it is. The run of the message that comes next; `None`: there is none for this one now.
     #[inline(never)]
     pub fn push_run(
         &self,
         producer: Producer<'_>,
         tag: u32,
         head: [u64; HEAD],
-        source: UserAddress,
         length: usize,
+        mut write: impl FnMut(usize, UserAddress, usize),
     ) -> Option<UserAddress> {
         let runs = self.runs?;
         debug_assert!(length > 0 && length <= RUN_BYTES);
@@ -340,7 +354,7 @@ impl<'a> Lane<'a> {
         let run = Lane::run_at(runs, first);
         for step in 0..steps {
             let (at, end) = (step * STEP, length.min((step + 1) * STEP));
-            run.offset(at as i64).copy_to_read(source.offset(at as i64), end - at);
+            write(at, run.offset(at as i64), end - at);
             let position = first + step as u64;
             let slot = self.slot(position);
             if step > 0 {
@@ -486,6 +500,14 @@ mod tests {
             target.address().read(&mut arrived);
             assert_eq!(arrived[..part], content[..part]);
             assert!(arrived[part..].iter().all(|byte| *byte == 0xee));
+            let mut parts = Vec::new();
+            let whole = message.copy_by(part, |at, from, length| {
+                assert_eq!(at, parts.len());
+                parts.resize(at + length, 0);
+                from.read(&mut parts[at..]);
+            });
+            assert_eq!(whole, message.run.map(|_| true));
+            assert!(whole.is_none() || parts == content[..part]);
         }
     }
 
@@ -523,16 +545,16 @@ mod tests {
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
         let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
-        assert!(Lane::new(&control, &slots).push_run(producer, 5, [7, 8], source.address(), 1).is_none());
+        let write =
+            |at, part: UserAddress, length| part.copy_apart(source.address().offset(at as i64), length);
+        assert!(Lane::new(&control, &slots).push_run(producer, 5, [7, 8], 1, write).is_none());
         let mut next = source.address();
         for length in (1..100).chain(
             (1..=RUN_BYTES / STEP)
                 .flat_map(|steps| steps * STEP - 40..(steps * STEP + 40).min(RUN_BYTES + 1)),
         ) {
-            let before = std::mem::replace(
-                &mut next,
-                lane.push_run(producer, 5, [7, 8], source.address(), length).unwrap(),
-            );
+            let after = lane.push_run(producer, 5, [7, 8], length, write).unwrap();
+            let before = std::mem::replace(&mut next, after);
             let (message, slots) = lane.read(lane.head()).unwrap();
             assert!(length == 1 || message.run == Some(before), "it lies where the one before it said");
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
@@ -552,19 +574,17 @@ mod tests {
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
         let producer = Producer { known_head: &known, alone: true, overlaps: true };
-        let source = crate::Scratch::new(RUN_BYTES);
-        for number in 0..RUNS as u64 {
-            source.address().write_word(number);
-            assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_some());
-        }
-        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_none());
+        let push =
+            |number| lane.push_run(producer, 1, [0; 2], STEP, |_, part, _| part.write_word(number)).is_some();
+        assert!((0..RUNS as u64).all(push));
+        assert!(!push(0));
         assert!(lane.push(producer, 2, &[0]));
         let first = lane.head();
         lane.advance(first + 1);
         // The short message has taken the position that the first run belonged to.
-        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_none());
+        assert!(!push(0));
         lane.advance(first + 2);
-        assert!(lane.push_run(producer, 1, [0; 2], source.address(), STEP).is_some());
+        assert!(push(0));
         let target = crate::Scratch::new(8);
         for number in 2..RUNS as u64 {
             let (message, slots) = lane.read(lane.head()).unwrap();

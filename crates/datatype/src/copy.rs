@@ -8,8 +8,10 @@
 //! and `length` bytes from `stream`, are valid for the copy, and the two do not overlap.
 
 use crate::program::{Program, Run, Shape};
+use parnass_base::atomics::fetch_to_write;
 use parnass_base::copy::copy;
-use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::ops::Range;
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut, without_provenance};
 
 /// Iterations of a loop that are copied column by column at once; their bytes stay in the first-level cache.
 const TILE: u64 = 32;
@@ -24,6 +26,14 @@ const LONG_RUN: usize = 4096;
 /// Bytes between what is moved and what is fetched meanwhile, where several runs follow: what another core's cache or memory
 /// takes to deliver at full speed.
 const AHEAD: u64 = 2048;
+/// Rows of a column between the one that is written and the one that is fetched meanwhile: a store waits until those before it have found
+/// their pages.
+const ROWS_AHEAD: u64 = 16;
+/// Shorter columns mostly lie in the caches.
+const LONG_COLUMN: u64 = 512;
+/// Bytes between rows that are fetched: each has a line of its own, and several have a page together. To find a page for each row twice takes
+/// longer than the stores wait.
+const FETCHED_STRIDES: Range<u64> = 64..4096;
 
 /// Moves one value of type `T`; both sides may be unaligned.
 #[inline(always)]
@@ -134,11 +144,18 @@ unsafe fn move_column<const PACK: bool, T: Copy>(
     stream_stride: u64,
     count: u64,
 ) {
-    for index in 0..count {
-        let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
-        let stream = stream + (stream_stride * index) as usize;
+    let row = |index: u64| memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+    // Loads run ahead by themselves.
+    let fetches = !PACK && count >= LONG_COLUMN && FETCHED_STRIDES.contains(&memory_stride.unsigned_abs());
+    let fetching = if fetches { count - ROWS_AHEAD } else { 0 };
+    for index in 0..fetching {
+        fetch_to_write(without_provenance::<u8>(row(index + ROWS_AHEAD)));
         // SAFETY: as the module asks.
-        unsafe { move_value::<PACK, T>(memory, stream) };
+        unsafe { move_value::<PACK, T>(row(index), stream + (stream_stride * index) as usize) };
+    }
+    for index in fetching..count {
+        // SAFETY: as the module asks.
+        unsafe { move_value::<PACK, T>(row(index), stream + (stream_stride * index) as usize) };
     }
 }
 

@@ -477,6 +477,29 @@ fn a_tall_matrix_transposed() {
     }
 }
 
+/// Long ones have the lines of later rows fetched while earlier ones are written.
+#[test]
+fn long_columns_of_any_stride_are_written_to_their_last_row() {
+    for (rows, stride) in
+        [(511, 64), (512, 64), (513, 72), (600, -1024), (1000, 4088), (700, 4096), (900, 12)]
+    {
+        let column = Layout::hvector(rows, 1, stride, &Layout::element(Element::Float64)).unwrap();
+        let offset =
+            |row: i64| if stride < 0 { (rows as i64 - 1 - row) * -stride } else { row * stride } as usize;
+        let (packed, spread) = (rows as usize * 8, (rows as usize - 1) * stride.unsigned_abs() as usize + 8);
+        let stream = numbered(packed);
+        let memory = Scratch::new(spread);
+        memory.address().write(&vec![0xee; spread]);
+        let mut expected = vec![0xee; spread];
+        for (row, bytes) in bytes_of(&stream).chunks(8).enumerate() {
+            expected[offset(row as i64)..][..8].copy_from_slice(bytes);
+        }
+        let first = memory.address().offset(offset(0) as i64);
+        assert_eq!(column.unpack(1, first, 0, stream.address(), packed as u64), packed as u64);
+        assert_eq!(bytes_of(&memory), expected, "{rows} rows, {stride} bytes apart");
+    }
+}
+
 #[test]
 fn external32_of_more_than_one_stretch() {
     let (int, double) = (Layout::element(Element::Int32), Layout::element(Element::Float64));

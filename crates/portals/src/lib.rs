@@ -54,7 +54,7 @@ mod withdraw;
 
 pub use board::{Board, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
-pub use memory::{Descriptions, Memory};
+pub use memory::{Descriptions, Memory, Stream};
 
 pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,

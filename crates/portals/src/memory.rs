@@ -77,28 +77,32 @@ impl From<UserAddress> for Memory {
     }
 }
 
-/// The described memory of a process: bytes with gaps between them as one stream. Given to
-/// [`crate::Interface::set_descriptions`] by the layer above, which knows the layouts, and called by whichever thread of
-/// that process moves data.
-///
-/// A number that is not described any more names no bytes: nothing is copied.
+/// The described memory of a process. Given to [`crate::Interface::set_descriptions`] by the layer above, which knows the layouts, and called by
+/// whichever thread of that process moves data.
 pub trait Descriptions: Send + Sync + fmt::Debug {
+    /// Calls `work` with what is described under `number`. A number that is not described any more names no bytes: nothing is done.
+    fn with(&self, number: u32, work: &mut dyn FnMut(&dyn Stream));
+}
+
+/// Bytes with gaps between them as one stream.
+pub trait Stream {
     /// Copies the bytes `skip .. skip + length` of the stream to `target`.
-    fn gather(&self, number: u32, skip: u64, target: UserAddress, length: usize);
+    fn gather(&self, skip: u64, target: UserAddress, length: usize);
 
     /// Copies `length` bytes from `source` to the places `skip .. skip + length` of the stream.
-    fn scatter(&self, number: u32, skip: u64, source: UserAddress, length: usize);
+    fn scatter(&self, skip: u64, source: UserAddress, length: usize);
 
     /// Fills `target` from the start of the stream.
-    fn gather_bytes(&self, number: u32, target: &mut [u8]);
+    fn gather_bytes(&self, target: &mut [u8]);
 
     /// Copies `source` to the first places of the stream.
-    fn scatter_bytes(&self, number: u32, source: &[u8]);
+    fn scatter_bytes(&self, source: &[u8]);
 }
 
 impl Core {
-    fn descriptions(&self) -> &dyn Descriptions {
-        &**self.descriptions.get().expect("described memory has its descriptions")
+    /// See [`Descriptions::with`].
+    pub fn with_described(&self, number: u32, work: &mut dyn FnMut(&dyn Stream)) {
+        self.descriptions.get().expect("described memory has its descriptions").with(number, work);
     }
 
     /// Copies the bytes `skip .. skip + length` of memory of this process to a piece that it has claimed and `reader` will read,
@@ -109,7 +113,9 @@ impl Core {
             Place::Run(source) => {
                 self.tallies.of(reader).pace.copy(target, source.offset(skip as i64), length)
             }
-            Place::Described(number) => self.descriptions().gather(number, skip, target, length),
+            Place::Described(number) => {
+                self.with_described(number, &mut |stream| stream.gather(skip, target, length));
+            }
         });
     }
 
@@ -129,7 +135,7 @@ impl Core {
             Place::Described(_) if of != self.me => Err(MemoryError::NotPermitted),
             Place::Described(number) => {
                 self.transport.drain_by(bulk, at, length, &mut |source| {
-                    self.descriptions().scatter(number, skip, source, length);
+                    self.with_described(number, &mut |stream| stream.scatter(skip, source, length));
                 });
                 Ok(())
             }
@@ -143,7 +149,7 @@ impl Core {
             Place::Run(address) => self.transport.place(of, address, bytes),
             Place::Described(_) if of != self.me => Err(MemoryError::NotPermitted),
             Place::Described(number) => {
-                self.descriptions().scatter_bytes(number, bytes);
+                self.with_described(number, &mut |stream| stream.scatter_bytes(bytes));
                 Ok(())
             }
         }
@@ -151,12 +157,12 @@ impl Core {
 
     /// Copies the first `length` bytes of described memory to `target`.
     pub fn gather(&self, number: u32, target: UserAddress, length: usize) {
-        self.descriptions().gather(number, 0, target, length);
+        self.with_described(number, &mut |stream| stream.gather(0, target, length));
     }
 
     /// Copies `length` bytes to the places `skip .. skip + length` of described memory.
     pub fn scatter(&self, number: u32, skip: u64, source: UserAddress, length: usize) {
-        self.descriptions().scatter(number, skip, source, length);
+        self.with_described(number, &mut |stream| stream.scatter(skip, source, length));
     }
 
     /// Notes the length of a message that this process has written to where it belongs.
@@ -202,6 +208,22 @@ impl Core {
         if memory.is_described() && of != self.me {
             return Err(MemoryError::NotPermitted);
         }
+        if let Place::Described(number) = memory.place() {
+            let mut whole = None;
+            self.with_described(number, &mut |stream| {
+                // Of what has only just been written the processor fetches nothing ahead by itself, and short runs would wait for line after line.
+                let read = |at: usize, part: UserAddress, length| {
+                    part.fetch_to_read(length);
+                    stream.scatter(at as u64, part, length);
+                };
+                whole = message.copy_by(length, read);
+            });
+            match whole {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(MemoryError::NotPermitted),
+                None => (),
+            }
+        }
         let together = Scratch::new(length);
         if !message.copy_to(lane::HEAD, together.address(), length) {
             return Err(MemoryError::NotPermitted);
@@ -209,7 +231,7 @@ impl Core {
         match memory.place() {
             Place::Run(address) => self.transport.write(of, address, together.address(), length),
             Place::Described(number) => {
-                self.descriptions().scatter(number, 0, together.address(), length);
+                self.scatter(number, 0, together.address(), length);
                 Ok(())
             }
         }
@@ -223,7 +245,7 @@ impl Core {
             Place::Run(address) => message::gather(address, length, &mut words),
             Place::Described(number) => {
                 let mut bytes = [0; INLINE_ROOM];
-                self.descriptions().gather_bytes(number, &mut bytes[..length]);
+                self.with_described(number, &mut |stream| stream.gather_bytes(&mut bytes[..length]));
                 for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
                     *word = u64::from_ne_bytes(bytes.try_into().expect("a chunk of eight bytes"));
                 }
@@ -239,18 +261,19 @@ impl Core {
                 to.offset(skip as i64).copy_from(from.offset(skip as i64), length);
             }
             (Place::Described(from), Place::Run(to)) => {
-                self.descriptions().gather(from, skip, to.offset(skip as i64), length);
+                let to = to.offset(skip as i64);
+                self.with_described(from, &mut |stream| stream.gather(skip, to, length));
             }
             (Place::Run(from), Place::Described(to)) => {
-                self.descriptions().scatter(to, skip, from.offset(skip as i64), length);
+                self.scatter(to, skip, from.offset(skip as i64), length);
             }
             (Place::Described(from), Place::Described(to)) => {
                 let part = Scratch::new(length.min(WITHIN));
                 let end = skip + length as u64;
                 for skip in (skip..end).step_by(WITHIN) {
                     let length = (end - skip).min(WITHIN as u64) as usize;
-                    self.descriptions().gather(from, skip, part.address(), length);
-                    self.descriptions().scatter(to, skip, part.address(), length);
+                    self.with_described(from, &mut |stream| stream.gather(skip, part.address(), length));
+                    self.scatter(to, skip, part.address(), length);
                 }
             }
         }

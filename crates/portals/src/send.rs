@@ -14,8 +14,8 @@ use parnass_counters::DELAYED_SENDS;
 use parnass_transport::{Posting, Waiting};
 use std::collections::VecDeque;
 
-/// Bytes of the longest message with gaps that goes through a mailbox.
-const DESCRIBED_MOST: usize = 4096;
+/// Up to so many bytes with gaps between them are brought together before they are sent.
+const TOGETHER: usize = 1024;
 
 /// Looks for room in a mailbox whose owner takes in what is there, at most, and while nobody drives its NIC; and pauses before each: who looks
 /// takes the line of the mailbox's head from it.
@@ -142,15 +142,19 @@ impl Core {
         }
     }
 
-    /// Bytes with gaps that go through the mailbox are few enough to be brought together before.
     #[cold]
     fn post_described(&self, target: u32, tag: u32, head: [u64; 2], number: u32, length: usize) -> Posting {
-        if length > DESCRIBED_MOST {
-            return Posting::TooLong;
+        if length <= TOGETHER {
+            let together = Scratch::new(length);
+            self.gather(number, together.address(), length);
+            return self.transport.post_bytes(target, tag, head, together.address(), length);
         }
-        let together = Scratch::new(length);
-        self.gather(number, together.address(), length);
-        self.transport.post_bytes(target, tag, head, together.address(), length)
+        let mut posting = Posting::TooLong;
+        self.with_described(number, &mut |stream| {
+            let mut write = |at: usize, part, now| stream.gather(at as u64, part, now);
+            posting = self.transport.post_written(target, tag, head, length, &mut write);
+        });
+        posting
     }
 
     #[cold]

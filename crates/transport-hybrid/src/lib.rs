@@ -248,6 +248,20 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         if self.network.post(target, tag, &words[..used]) { Posting::Posted } else { Posting::Full }
     }
 
+    fn post_written(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        length: usize,
+        write: &mut dyn FnMut(usize, UserAddress, usize),
+    ) -> Posting {
+        match self.place(target) {
+            FAR => Posting::TooLong,
+            place => self.near.post_written(place, tag, head, length, write),
+        }
+    }
+
     fn will_write(&self, ahead: &mut Ahead) {
         self.near.will_write(ahead);
     }

@@ -235,8 +235,8 @@ impl SharedMemory {
         peer: &Peer,
         tag: u32,
         head: [u64; lane::HEAD],
-        source: UserAddress,
         length: usize,
+        write: impl FnMut(usize, UserAddress, usize),
     ) -> Posting {
         if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
             return Posting::TooLong;
@@ -246,7 +246,7 @@ impl SharedMemory {
             return Posting::TooLong;
         }
         let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
-        let Some(next) = lane.push_run(producer, tag, head, source, length) else {
+        let Some(next) = lane.push_run(producer, tag, head, length, write) else {
             return Posting::TooLong;
         };
         self.ring_for(peer);
@@ -422,7 +422,8 @@ impl Transport for SharedMemory {
     ) -> Posting {
         let peer = self.peer(target);
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            return self.post_run(peer, tag, head, source, length);
+            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
+            return self.post_run(peer, tag, head, length, write);
         }
         let (lane, producer) = self.outgoing(peer);
         if !lane.push_bytes(producer, tag, head, source, length) {
@@ -430,6 +431,17 @@ impl Transport for SharedMemory {
         }
         self.ring_for(peer);
         Posting::Posted
+    }
+
+    fn post_written(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        length: usize,
+        write: &mut dyn FnMut(usize, UserAddress, usize),
+    ) -> Posting {
+        self.post_run(self.peer(target), tag, head, length, write)
     }
 
     fn will_write(&self, ahead: &mut Ahead) {

@@ -117,6 +117,20 @@ pub trait Transport: Send + Sync {
         length: usize,
     ) -> Posting;
 
+    /// As [`Transport::post_bytes`], for bytes of which there are more than lie in the slots of a mailbox: `write` is told for each part where it
+    /// starts in the message, where it belongs, and how long it is.
+    fn post_written(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        length: usize,
+        write: &mut dyn FnMut(usize, UserAddress, usize),
+    ) -> Posting {
+        let _ = (target, tag, head, length, write);
+        Posting::TooLong
+    }
+
     /// Tells where the next message will be written, if it is like the last one and that is worth fetching while this process waits. Once for
     /// each message.
     fn will_write(&self, ahead: &mut Ahead) {

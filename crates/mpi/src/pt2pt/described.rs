@@ -8,7 +8,7 @@ use crate::process::UserBytes;
 use crate::pt2pt::staging::Staging;
 use parnass_base::UserAddress;
 use parnass_datatype::Layout;
-use parnass_portals::{Descriptions, Memory};
+use parnass_portals::{Descriptions, Memory, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A buffer that an operation uses.
@@ -93,35 +93,33 @@ impl DescribedBuffers {
         };
         Description { number, table: Arc::clone(self) }
     }
-
-    fn get(&self, number: u32) -> Option<Described> {
-        self.table().buffers.get(number as usize).cloned().flatten()
-    }
 }
 
 impl Descriptions for DescribedBuffers {
-    fn gather(&self, number: u32, skip: u64, target: UserAddress, length: usize) {
-        if let Some(Described { address, count, layout }) = self.get(number) {
-            layout.pack(count, address, skip, target, length as u64);
+    fn with(&self, number: u32, work: &mut dyn FnMut(&dyn Stream)) {
+        // Not under the lock: to move data takes long.
+        let described = self.table().buffers.get(number as usize).cloned().flatten();
+        if let Some(described) = described {
+            work(&described);
         }
     }
+}
 
-    fn scatter(&self, number: u32, skip: u64, source: UserAddress, length: usize) {
-        if let Some(Described { address, count, layout }) = self.get(number) {
-            layout.unpack(count, address, skip, source, length as u64);
-        }
+impl Stream for Described {
+    fn gather(&self, skip: u64, target: UserAddress, length: usize) {
+        self.layout.pack(self.count, self.address, skip, target, length as u64);
     }
 
-    fn gather_bytes(&self, number: u32, target: &mut [u8]) {
-        if let Some(Described { address, count, layout }) = self.get(number) {
-            layout.pack_into(count, address, 0, target);
-        }
+    fn scatter(&self, skip: u64, source: UserAddress, length: usize) {
+        self.layout.unpack(self.count, self.address, skip, source, length as u64);
     }
 
-    fn scatter_bytes(&self, number: u32, source: &[u8]) {
-        if let Some(Described { address, count, layout }) = self.get(number) {
-            layout.unpack_from(count, address, 0, source);
-        }
+    fn gather_bytes(&self, target: &mut [u8]) {
+        self.layout.pack_into(self.count, self.address, 0, target);
+    }
+
+    fn scatter_bytes(&self, source: &[u8]) {
+        self.layout.unpack_from(self.count, self.address, 0, source);
     }
 }
 
