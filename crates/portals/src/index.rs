@@ -3,7 +3,7 @@
 //! Every pattern of wild cards (which match bits are ignored, whether any source is taken) is a *class*. Within a
 //! class, matching is equality of a key, so each class has a hash table of chains in list order. An arriving
 //! message looks once into each class that has posted entries, and the oldest hit wins. An unexpected message
-//! is chained in the exact class; in the others only from the moment a receive or search of that class is seen.
+//! is chained in the exact class; in the others only from the moment a receive or search of that class finds some there until none is left.
 //! Patterns beyond the [`CLASSES`] that have tables share one list that is walked.
 
 use crate::record::{ANY, CLASSES, Entry};
@@ -310,7 +310,7 @@ fn takes(entry: &Entry, source: u32, match_bits: u64) -> bool {
     fits(entry.source.get(), entry.match_bits.get(), entry.ignore_bits.get(), source, match_bits)
 }
 
-/// The unexpected side: each message is chained in every class that has been asked for.
+/// The unexpected side: each message is chained in every class that has been asked for since there was none.
 #[derive(Debug)]
 pub struct Unexpected(pub Side);
 
@@ -343,6 +343,10 @@ impl Unexpected {
             }
         }
         slab.remove(self.0.order(), index);
+        if self.0.order().count.get() == 0 {
+            // What comes next is chained in the classes of those alone who ask then.
+            self.0.control.classes[1..CLASSES].iter().for_each(|chained| chained.set(0));
+        }
     }
 
     /// The first message in order of arrival that this pattern takes and that `accepts` says yes to, or 0.

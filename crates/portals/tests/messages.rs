@@ -508,7 +508,8 @@ fn unexpected_messages_are_bounded() {
             nics[0].progress(&mut |_| pending -= 1);
         }
     }
-    assert_eq!(pending, 0);
+    // What a helper has sent it tells of when it has sent all that there was room for.
+    collect(&nics[0], pending, |event| assert_eq!(event.kind, EventKind::Send));
 }
 
 #[test]
