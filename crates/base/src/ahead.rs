@@ -3,8 +3,8 @@
 
 use crate::address::UserAddress;
 use crate::atomics::fetch_to_write;
+use crate::copy::LINE;
 
-const LINE: usize = 64;
 /// Lines of one call: more would keep who waits from seeing what he waits for.
 const LINES: usize = 2;
 

@@ -62,7 +62,8 @@ pub fn fetch_to_read<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: nothing but the place of a line in the caches changes, and an address that leads nowhere is ignored.
     unsafe {
-        std::arch::asm!("prefetcht0 [{}]", in(reg) place, options(readonly, nostack, preserves_flags));
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     let _ = place;

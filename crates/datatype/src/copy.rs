@@ -8,8 +8,8 @@
 //! and `length` bytes from `stream`, are valid for the copy, and the two do not overlap.
 
 use crate::program::{Program, Run, Shape};
-use parnass_base::atomics::fetch_to_write;
-use parnass_base::copy::copy;
+use parnass_base::atomics::{fetch_to_read, fetch_to_write};
+use parnass_base::copy::{LINE, copy};
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut, without_provenance};
 
@@ -54,13 +54,12 @@ unsafe fn move_value<const PACK: bool, T: Copy>(memory: usize, stream: usize) {
 /// what comes next starts at `next`: the processor does not guess that, so it is fetched meanwhile.
 #[inline(always)]
 unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usize, next: usize) {
-    const LINE: usize = 64;
     // SAFETY: as the module asks.
     unsafe {
         if (LINE..=LONG_RUN).contains(&length) {
             let rest = length % LINE;
             for start in (0..length - rest).step_by(LINE) {
-                prefetch(next.wrapping_add(start));
+                fetch_to_read(without_provenance::<u8>(next.wrapping_add(start)));
                 move_value::<PACK, [u8; LINE]>(memory.wrapping_add(start), stream + start);
             }
             if rest > LINE / 2 {
@@ -74,19 +73,6 @@ unsafe fn move_bytes<const PACK: bool>(memory: usize, stream: usize, length: usi
             move_by_call::<PACK>(memory, stream, length);
         }
     }
-}
-
-/// Has the processor fetch a cache line that will be used soon. The address may be any.
-#[inline(always)]
-fn prefetch(address: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which never faults.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// Moves `length` bytes.

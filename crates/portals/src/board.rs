@@ -16,6 +16,7 @@
 use crate::core::Core;
 use crate::interface::ProcessId;
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence, fetch_to_write};
+use parnass_base::copy::LINE;
 use parnass_base::note::{Mark, NOTE_BYTES, NOTE_DATA_AT, Note};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,6 @@ const LEAST_DEPTH: u64 = 8;
 /// what comes next.
 const TELL_EVERY: u64 = 4;
 const _: () = assert!(TELL_EVERY - 1 <= LEAST_DEPTH - 2);
-const LINE: usize = 64;
 
 record! {
     /// One word on a line of its own.

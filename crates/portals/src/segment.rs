@@ -12,12 +12,11 @@ use crate::core::Core;
 use crate::interface::{PortalError, ProcessId};
 use parnass_base::access::{Access, AccessLock};
 use parnass_base::atomics::{AtomicU32, Ordering, full_fence};
+use parnass_base::copy::LINE;
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Record, Table, UserAddress, Window, record};
 use std::io;
 use std::sync::Arc;
-
-const LINE: usize = 64;
 
 record! {
     #[derive(Debug)]
