@@ -17,7 +17,7 @@
 //! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
 use crate::address::UserAddress;
-use crate::atomics::{AtomicU64, Ordering, hand_over, spin_loop};
+use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 use std::ops::Deref;
@@ -39,6 +39,12 @@ const STEP: usize = 2 << 10;
 /// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
 /// takes it from its writer once more.
 const TOGETHER: usize = 4;
+/// So many slots ahead of the one that it fills a producer has the line of a slot brought to it, where a message takes one slot: the stores of a
+/// call fill the processor's store buffer, so that the lines of very few messages would be on their way at once.
+const WRITTEN_AHEAD: usize = 16;
+/// So many slots ahead of the one that it reads a consumer does so, where messages follow each other: nearer ones are there
+/// too late, further ones may not be written yet, and would be taken from their writer once more.
+const READ_AHEAD: u64 = 4;
 /// Looks at a slot that its producer is just filling. Afterwards the whole message counts as not there yet: the
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
@@ -313,7 +319,7 @@ impl<'a> Lane<'a> {
             slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
             slot.commit(first, 0, tag);
             if producer.overlaps {
-                hand_over(slot);
+                self.hand_on(slot, first);
             }
             return true;
         }
@@ -321,7 +327,7 @@ impl<'a> Lane<'a> {
         slot.fill(HEAD, source, here);
         if producer.overlaps {
             slot.commit(first, further, tag);
-            hand_over(slot);
+            self.hand_on(slot, first);
         }
         let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
@@ -341,6 +347,15 @@ impl<'a> Lane<'a> {
             slot.commit(first, further, tag);
         }
         true
+    }
+
+    /// Hands the slot at `position` over to the consumer, and has another one brought here for a message to come.
+    #[inline(always)]
+    fn hand_on(&self, slot: &Slot, position: u64) {
+        hand_over(slot);
+        // In a short ring that one may not have been read yet.
+        let ahead = WRITTEN_AHEAD.min(self.slots.len() / 4);
+        fetch_to_write(self.slot(position + ahead as u64));
     }
 
     /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run: `write` is told for each part where it starts in the
@@ -451,6 +466,13 @@ impl<'a> Lane<'a> {
         let message = Message { tag: (word >> TAG_SHIFT) as u32, words };
         let arrived = Arrived { message, further, first: position + 1, lane: Some(self) };
         Some((arrived, 1 + (further & MOST_FURTHER)))
+    }
+
+    /// Has the line of a slot behind the one at `position` brought to this core, for a consumer that is on its way through messages that
+    /// follow each other.
+    #[inline(always)]
+    pub fn read_ahead(&self, position: u64) {
+        fetch_to_read(self.slot(position + READ_AHEAD));
     }
 
     /// Gives the slots before `position` back to the producers. Only who may consume may call it.
