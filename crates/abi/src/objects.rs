@@ -5,7 +5,7 @@ use crate::state;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::PredefinedDatatypes;
 use parnass_mpi::op::PredefinedOps;
-use parnass_mpi::request::Quick;
+use parnass_mpi::request::{Quick, Status};
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
@@ -52,6 +52,13 @@ pub fn quick_handle(quick: Quick) -> usize {
 pub fn quick(handle: usize) -> Option<Quick> {
     let (number, life) = Table::<Request>::later(handle)?;
     state::running()?.process.quick(number, life, LIFE_MASK)
+}
+
+/// Ends the receive behind a handle, if it is no request yet, complete, and has gone as usual. How it went.
+#[inline(always)]
+pub fn end_quickly(process: &Process, handle: usize) -> Option<Status> {
+    let (number, life) = Table::<Request>::later(handle)?;
+    process.end_quickly(number, life, LIFE_MASK)
 }
 
 /// Makes requests of all receives of a communicator that are none yet, before it is freed.

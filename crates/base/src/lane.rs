@@ -17,7 +17,7 @@
 //! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
 use crate::address::UserAddress;
-use crate::atomics::{AtomicU64, Ordering, hand_over, spin_loop};
+use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 use std::ops::Deref;
@@ -39,6 +39,12 @@ const STEP: usize = 2 << 10;
 /// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
 /// takes it from its writer once more.
 const TOGETHER: usize = 4;
+/// So many slots ahead of the one that it fills a producer has the line of a slot brought to it, where a message takes one slot: the stores of a
+/// call fill the processor's store buffer, so that the lines of very few messages would be on their way at once.
+const WRITTEN_AHEAD: usize = 16;
+/// So many slots ahead of the one that it reads a consumer does so, where messages follow each other: nearer ones are there
+/// too late, further ones may not be written yet, and would be taken from their writer once more.
+const READ_AHEAD: u64 = 4;
 /// Looks at a slot that its producer is just filling. Afterwards the whole message counts as not there yet: the
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
@@ -56,12 +62,10 @@ pub struct Message {
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
     message: Message,
-    /// How many slots follow, from `first` on in `lane`.
+    /// How many slots follow, from `first` on in `lane`; and [`IN_RUN`].
     further: usize,
     first: u64,
-    lane: Option<Lane<'a>>,
-    /// Where its bytes lie, unless in its slots.
-    run: Option<UserAddress>,
+    lane: Option<&'a Lane<'a>>,
 }
 
 impl Deref for Arrived<'_> {
@@ -77,21 +81,30 @@ impl Arrived<'_> {
     /// A message of one slot, or one that came another way.
     #[inline(always)]
     pub fn short(message: Message) -> Self {
-        Arrived { message, further: 0, first: 0, lane: None, run: None }
+        Arrived { message, further: 0, first: 0, lane: None }
     }
 
     /// Whether not all of its bytes are in its first slot.
     #[inline(always)]
     pub fn is_long(&self) -> bool {
-        self.further != 0 || self.run.is_some()
+        self.further != 0
+    }
+
+    /// Where its bytes lie, unless in its slots.
+    #[inline(always)]
+    fn run(&self) -> Option<UserAddress> {
+        if self.further & IN_RUN == 0 {
+            return None;
+        }
+        self.lane?.runs.map(|runs| Lane::run_at(runs, self.first - 1))
     }
 
     /// Its bytes, if it is long; `last`: see [`last_bytes`].
     #[inline(always)]
     pub fn bytes(&self, last: usize) -> usize {
-        match self.run {
+        match self.run() {
             Some(_) => (self.words[HEAD] as usize).min(RUN_BYTES),
-            None => bytes(self.further, last),
+            None => bytes(self.further & MOST_FURTHER, last),
         }
     }
 
@@ -102,18 +115,19 @@ impl Arrived<'_> {
     /// If the message has fewer bytes.
     #[inline]
     pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
-        if let (Some(lane), Some(run)) = (self.lane, self.run) {
+        if let (Some(lane), Some(run)) = (self.lane, self.run()) {
             let copy = |at, part, length| target.offset(at as i64).copy_apart(part, length);
             return self.copy_run(lane, run, length, copy);
         }
         let here = length.min((WORDS - skip) * 8);
         write_words(&self.words[skip..], target, here);
-        let (Some(lane), 1..) = (self.lane, self.further) else {
+        let further = self.further & MOST_FURTHER;
+        let (Some(lane), 1..) = (self.lane, further) else {
             assert!(here == length, "{length} bytes of a message of one slot");
             return true;
         };
         let mut done = here;
-        let (mut position, end) = (self.first, self.first + self.further as u64);
+        let (mut position, end) = (self.first, self.first + further as u64);
         while done < length && position < end {
             let group = lane.row(position, TOGETHER.min((end - position) as usize));
             // Slots are committed in their order.
@@ -131,25 +145,25 @@ impl Arrived<'_> {
         }
         assert!(done == length, "{length} bytes of a message of {done}");
         // Nobody gets the slots back before they are written: a message may be received in part.
-        lane.awaits(self.first + self.further as u64 - 1)
+        lane.awaits(self.first + further as u64 - 1)
     }
 
     /// As [`Arrived::copy_to`], by `read`, which is told for each part that is there where it starts in the message, where it lies, and how
     /// long it is. `None`: its bytes do not lie in a row, and nothing was done.
     #[inline]
     pub fn copy_by(&self, length: usize, read: impl FnMut(usize, UserAddress, usize)) -> Option<bool> {
-        Some(self.copy_run(self.lane?, self.run?, length, read))
+        Some(self.copy_run(self.lane?, self.run()?, length, read))
     }
 
     fn copy_run(
         &self,
-        lane: Lane<'_>,
+        lane: &Lane<'_>,
         run: UserAddress,
         length: usize,
         mut read: impl FnMut(usize, UserAddress, usize),
     ) -> bool {
         assert!(length <= RUN_BYTES, "{length} bytes of a run");
-        for step in 0..=self.further {
+        for step in 0..=self.further & MOST_FURTHER {
             // The first slot is there already.
             if step > 0 && !lane.awaits(self.first + step as u64 - 1) {
                 return false;
@@ -305,7 +319,7 @@ impl<'a> Lane<'a> {
             slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
             slot.commit(first, 0, tag);
             if producer.overlaps {
-                hand_over(slot);
+                self.hand_on(slot, first);
             }
             return true;
         }
@@ -313,7 +327,7 @@ impl<'a> Lane<'a> {
         slot.fill(HEAD, source, here);
         if producer.overlaps {
             slot.commit(first, further, tag);
-            hand_over(slot);
+            self.hand_on(slot, first);
         }
         let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
@@ -333,6 +347,15 @@ impl<'a> Lane<'a> {
             slot.commit(first, further, tag);
         }
         true
+    }
+
+    /// Hands the slot at `position` over to the consumer, and has another one brought here for a message to come.
+    #[inline(always)]
+    fn hand_on(&self, slot: &Slot, position: u64) {
+        hand_over(slot);
+        // In a short ring that one may not have been read yet.
+        let ahead = WRITTEN_AHEAD.min(self.slots.len() / 4);
+        fetch_to_write(self.slot(position + ahead as u64));
     }
 
     /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run: `write` is told for each part where it starts in the
@@ -435,18 +458,21 @@ impl<'a> Lane<'a> {
 
     /// The message at `position`, if its first slot has been committed, and how many slots it has.
     #[inline(always)]
-    pub fn read(&self, position: u64) -> Option<(Arrived<'a>, usize)> {
+    pub fn read(&self, position: u64) -> Option<(Arrived<'_>, usize)> {
         let word = self.peek(position)?;
         let slot = self.slot(position);
         let words = std::array::from_fn(|index| slot.words[1 + index].load(Ordering::Relaxed));
-        let count = (word >> FURTHER_SHIFT) as usize & MOST_FURTHER;
-        let run = if word & (IN_RUN as u64) << FURTHER_SHIFT == 0 {
-            None
-        } else {
-            self.runs.map(|runs| Lane::run_at(runs, position))
-        };
+        let further = (word >> FURTHER_SHIFT) as usize & (IN_RUN | MOST_FURTHER);
         let message = Message { tag: (word >> TAG_SHIFT) as u32, words };
-        Some((Arrived { message, further: count, first: position + 1, lane: Some(*self), run }, 1 + count))
+        let arrived = Arrived { message, further, first: position + 1, lane: Some(self) };
+        Some((arrived, 1 + (further & MOST_FURTHER)))
+    }
+
+    /// Has the line of a slot behind the one at `position` brought to this core, for a consumer that is on its way through messages that
+    /// follow each other.
+    #[inline(always)]
+    pub fn read_ahead(&self, position: u64) {
+        fetch_to_read(self.slot(position + READ_AHEAD));
     }
 
     /// Gives the slots before `position` back to the producers. Only who may consume may call it.
@@ -506,7 +532,7 @@ mod tests {
                 parts.resize(at + length, 0);
                 from.read(&mut parts[at..]);
             });
-            assert_eq!(whole, message.run.map(|_| true));
+            assert_eq!(whole, message.run().map(|_| true));
             assert!(whole.is_none() || parts == content[..part]);
         }
     }
@@ -556,7 +582,7 @@ mod tests {
             let after = lane.push_run(producer, 5, [7, 8], length, write).unwrap();
             let before = std::mem::replace(&mut next, after);
             let (message, slots) = lane.read(lane.head()).unwrap();
-            assert!(length == 1 || message.run == Some(before), "it lies where the one before it said");
+            assert!(length == 1 || message.run() == Some(before), "it lies where the one before it said");
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
             assert!(message.is_long());
             assert_eq!(message.bytes(last_bytes(length)), length);

@@ -54,6 +54,11 @@ pub struct RankRange {
     pub stride: i32,
 }
 
+#[cold]
+fn no_such_rank(rank: i32, count: u32) -> ! {
+    panic!("rank {rank} of a group of {count}")
+}
+
 impl Group {
     const fn of(members: Members) -> Group {
         Group { members, session: 0 }
@@ -134,11 +139,13 @@ impl Group {
     ///
     /// # Panics
     /// When `rank` is negative or not below the size.
-    #[inline]
+    #[inline(always)]
     pub fn process(&self, rank: i32) -> ProcessId {
         match &self.members {
             Members::Regular { first, stride, count } => {
-                assert!((rank as u32) < *count, "rank {rank} of a group of {count}");
+                if rank as u32 >= *count {
+                    no_such_rank(rank, *count);
+                }
                 ProcessId((i64::from(*first) + i64::from(rank) * i64::from(*stride)) as u32)
             }
             Members::Table(table) => ProcessId(table.processes[rank as usize]),

@@ -462,7 +462,7 @@ impl Process {
 
     /// A barrier among all processes of the job, by messages: of several nodes only the speakers need connections.
     fn synchronise(&self) -> Result<()> {
-        self.execute(&Call::new(self.world(), Collective::Barrier), None)
+        self.execute(&Call::new(self.world(), Collective::Barrier))
     }
 
     /// Ends the job (MPI_Abort). Does not return.

@@ -15,7 +15,7 @@
 
 use crate::core::Core;
 use crate::interface::ProcessId;
-use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence, fetch_to_write};
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence, fetch_to_read, fetch_to_write};
 use parnass_base::copy::LINE;
 use parnass_base::note::{Mark, NOTE_BYTES, NOTE_DATA_AT, Note};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
@@ -393,6 +393,13 @@ impl Board {
     #[inline]
     pub fn posted(&self, member: u32, round: u64) -> Option<u64> {
         self.note(member as usize, round).posted(round)
+    }
+
+    /// Has what `member` posts in a round brought to this core meanwhile, if it was posted. Of use only where it probably was: otherwise
+    /// the line is taken from its writer.
+    #[inline(always)]
+    pub fn expect(&self, member: u32, round: u64) {
+        fetch_to_read(self.note(member as usize, round));
     }
 
     /// Counts this member among those that have arrived in a round, after what it has posted there; whether it is the

@@ -411,7 +411,7 @@ impl Core {
 
     /// As [`Core::take_in`], for the owner, who hears at once of the short messages that are expected.
     #[inline]
-    pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut dyn FnMut(Event)) -> usize {
+    pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut impl FnMut(Event)) -> usize {
         self.transport.take(self.me, BATCH, &mut |message| {
             self.deliver_short(nic, message, sink)
                 || self.take_one(nic, self.me, Driver::Owner, message, outcome)
@@ -467,7 +467,7 @@ impl Core {
 
     /// As [`Core::deliver`], for the usual case: a short message for which the owner, who takes it in, has posted an entry.
     #[inline(always)]
-    fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut dyn FnMut(Event)) -> bool {
+    fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut impl FnMut(Event)) -> bool {
         let (kind, small, source) = message::parts(message.tag);
         if kind != message::INLINE || message.is_long() {
             return false;

@@ -435,6 +435,13 @@ impl Interface {
         self.core.transport.several_threads();
     }
 
+    /// The short way to append to the priority list, of an entry that can be unlinked as [`EntryHandle::BY_USER`]. `false`: it is none of
+    /// the usual kind, and nothing was done.
+    #[inline(always)]
+    pub fn park(&self, entry: &MatchEntry) -> bool {
+        self.core.park(entry)
+    }
+
     /// Looks among the unexpected messages first, then appends, atomically with respect to arrivals.
     ///
     /// # Errors
@@ -443,16 +450,10 @@ impl Interface {
     /// # Panics
     /// If `list` is the overflow list: plain messages that nobody expects are kept by the NIC itself. Overflow
     /// entries belong to the other portals, see [`crate::target`].
-    #[inline(always)]
     pub fn append(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
-        if self.core.park(entry) {
+        if self.park(entry) {
             return Ok(Appended::Posted(EntryHandle::BY_USER));
         }
-        self.append_now(list, entry)
-    }
-
-    #[inline(never)]
-    fn append_now(&self, list: List, entry: &MatchEntry) -> Result<Appended, PortalError> {
         if entry.length as u64 > self.core.tuning.helper_from_bytes() || self.core.is_secluded() {
             self.helper.start(&self.core);
         }
@@ -505,7 +506,7 @@ impl Interface {
     /// hands every event to `sink`, which must not call the interface. Returns whether anything happened. Threads that
     /// sleep in `wait` are not woken by that: see [`Interface::wake`].
     #[inline]
-    pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {
+    pub fn progress(&self, sink: &mut impl FnMut(Event)) -> bool {
         self.core.progress(sink)
     }
 

@@ -41,7 +41,7 @@ struct Helped {
 
 impl Core {
     #[inline]
-    pub fn progress(&self, sink: &mut dyn FnMut(Event)) -> bool {
+    pub fn progress(&self, sink: &mut impl FnMut(Event)) -> bool {
         let nic = self.own();
         let control = &nic.control;
         let mut outcome = Outcome::default();

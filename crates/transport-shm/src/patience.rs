@@ -112,6 +112,7 @@ impl Patience {
     ///
     /// A rank that has spun goes to sleep at once: if strangers keep its processor busy, a turn given away is lost to
     /// them, while a sleeper that is woken gets the processor soon.
+    #[inline(always)]
     pub fn yields(&self) -> u32 {
         if self.spins.load(Ordering::Relaxed) == 0 { self.tuning.yields } else { 0 }
     }

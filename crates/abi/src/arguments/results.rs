@@ -2,9 +2,9 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
-use crate::objects::{Message, Process, Request, SENT, quick, quick_handle};
+use crate::objects::{Message, Process, Request, SENT, end_quickly, quick, quick_handle};
 use parnass_mpi::constants::*;
-use parnass_mpi::request::Quick;
+use parnass_mpi::request::{Quick, Status};
 use parnass_mpi::{Error, Result};
 use std::cell::OnceCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -217,6 +217,17 @@ impl Requests {
                 item => item.quick().map(Usual::Quick),
             },
         }
+    }
+
+    /// Ends a receive that is no request yet, if it is complete and has gone as usual. How it went.
+    #[inline(always)]
+    pub fn end_quickly(&mut self, process: &Process, index: usize) -> Option<Status> {
+        if self.items.get().is_some() {
+            return None;
+        }
+        let status = end_quickly(process, self.handle(index))?;
+        self.clear(index);
+        Some(status)
     }
 
     /// Writes MPI_REQUEST_NULL in the place of a usual request, which has ended.

@@ -21,7 +21,7 @@ pub enum How {
 }
 
 impl How {
-    #[inline]
+    #[inline(always)]
     pub(super) fn run(self, call: &Call, collective: &Collective<'_>) -> Result<()> {
         match self {
             How::Now => call.process().collective(collective),

@@ -1,14 +1,14 @@
-//! The steps of a schedule that happen on the board of a communicator.
+//! The executor of schedules on the board of a communicator.
 
 use super::call::{Call, Side};
-use super::execution::{COPY_PART, Execution, Parts, check_length};
+use super::execution::{COPY_PART, Ground, Parts, check_length, note};
 use crate::comm::Communicator;
 use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_NO_MEM, MPI_ERR_OTHER};
 use crate::error::{Error, Result};
-use crate::faults::Fault;
+use crate::faults::{Fault, interrupts};
 use crate::process::Process;
 use parnass_base::{Scratch, UserAddress};
-use parnass_collectives::{Operation, Slice, Span, Wake};
+use parnass_collectives::{Operation, Slice, Span, Step, Wake};
 use parnass_portals::{Board, MemoryError, NO_MEMORY, ProcessId, WITHDRAWN};
 use std::sync::Arc;
 
@@ -26,18 +26,82 @@ enum Owed {
     All,
 }
 
-/// How an execution stands on a board.
-#[derive(Debug, Default)]
-pub(super) struct Place {
+/// A collective operation under way on a board. Somebody waits for it, so it is run in one go, and nothing of it is ever in flight.
+pub(super) struct Turn<'p, 'a> {
+    process: &'p Process,
+    board: &'p Board,
+    ground: Ground<'p, 'a>,
     /// The round of the board that is round 0 of the schedule.
     first: u64,
     rounds: u32,
     owed: Owed,
+    /// Whether others wait for this member too, so that nobody runs ahead of it.
+    gives: bool,
 }
 
-impl Place {
-    pub(super) fn new(board: &Board, rounds: u32) -> Place {
-        Place { first: board.begin(u64::from(rounds)), rounds, owed: Owed::Nobody }
+impl<'p, 'a> Turn<'p, 'a> {
+    /// Draws the rounds, so this happens in the order of the program's calls.
+    #[inline(always)]
+    pub(super) fn new(process: &'p Process, board: &'p Board, ground: Ground<'p, 'a>, rounds: u32) -> Self {
+        let first = board.begin(u64::from(rounds));
+        Turn { process, board, ground, first, rounds, owed: Owed::Nobody, gives: false }
+    }
+
+    /// Runs all steps. After an error they go on, so that the other processes are not left waiting; unless the job will end of it, or
+    /// the others learn of it by themselves.
+    #[inline(always)]
+    pub(super) fn run(mut self, steps: &[Step]) -> Result<()> {
+        let mut failed = None;
+        for step in steps {
+            if let Err(error) = self.step(step)
+                && self.ends(&mut failed, error)
+            {
+                return failed.map_or(Ok(()), Err);
+            }
+        }
+        self.leave();
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Keeps an error; whether the steps end with it.
+    #[cold]
+    fn ends(&self, failed: &mut Option<Error>, error: Error) -> bool {
+        note(failed, error);
+        if self.ground.parts.is_fatal() {
+            return true;
+        }
+        let interrupted = failed.as_ref().is_some_and(interrupts);
+        if interrupted {
+            // This process leaves before all have read what it has offered.
+            self.board.withdraw(self.first..self.round(self.rounds));
+        }
+        interrupted
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: &Step) -> Result<()> {
+        match step {
+            &Step::Post { round, ref data, wake } => self.post(round, data, wake),
+            &Step::Take { round, from, posted, skip, ref data } => {
+                self.take((round, from), (posted, skip), data)
+            }
+            &Step::Fold { round, from, posted, skip, ref inout } => {
+                self.fold((round, from), (posted, skip), inout)
+            }
+            &Step::Gather { round } => self.gather(round),
+            Step::Copy { from, to } => self.ground.copy(self.process, from, to),
+            Step::Reduce { input, inout } => self.ground.reduce_from(self.ground.address(input), inout),
+            &Step::Offer { round, ref data, length, wake } => self.offer(round, (data, length), wake),
+            &Step::Fetch { round, from, offered, skip, ref data } => {
+                self.fetch((round, from), (offered, skip), data)
+            }
+            &Step::Done { round } => {
+                // Nothing of the rounds up to this one will be read any more.
+                self.board.done(self.round(round));
+                Ok(())
+            }
+            Step::Send { .. } | Step::Receive { .. } | Step::Wait => Err(no_messages()),
+        }
     }
 
     #[inline]
@@ -47,7 +111,8 @@ impl Place {
 
     /// Wakes whoever sleeps for what was posted last, as far as that can be seen at once.
     #[inline]
-    fn wake(&mut self, board: &Board, only: Option<u32>) {
+    fn wake(&mut self, only: Option<u32>) {
+        let board = self.board;
         let now = match only {
             Some(member) => {
                 board.ring(member);
@@ -66,15 +131,16 @@ impl Place {
 
     /// Wakes whoever waits for what was posted in a round of the board.
     #[inline]
-    fn announce(&mut self, board: &Board, round: u64, wake: Wake) {
-        if !wake.when_complete || board.arrive(round) {
-            self.wake(board, wake.only);
+    fn announce(&mut self, round: u64, wake: Wake) {
+        if !wake.when_complete || self.board.arrive(round) {
+            self.wake(wake.only);
         }
     }
 
     /// Wakes for certain.
     #[inline]
-    fn settle(&mut self, board: &Board) {
+    fn settle(&mut self) {
+        let board = self.board;
         board.settle();
         match std::mem::replace(&mut self.owed, Owed::Nobody) {
             Owed::Nobody => {}
@@ -90,7 +156,7 @@ impl Place {
         let mut found = false;
         for turn in 0..process.nic().spins().min(SOON_SPINS) {
             found = ready();
-            if found || turn % NIC_EVERY == 0 && process.nic().has_work() {
+            if found || turn % NIC_EVERY == NIC_EVERY - 1 && process.nic().has_work() {
                 break;
             }
             std::hint::spin_loop();
@@ -100,107 +166,94 @@ impl Place {
     }
 
     /// Waits for something that peers do on the board.
-    #[inline]
-    fn wait(
-        &mut self,
-        process: &Process,
-        board: &Board,
-        parts: &Parts<'_>,
-        awaited: Option<ProcessId>,
-        ready: &dyn Fn() -> bool,
-    ) -> Result<()> {
-        if !Place::look(process, ready) {
-            self.settle(board);
-            let hopeless = || process.fault_of_all(parts.communicator).is_some();
+    fn wait(&mut self, awaited: Option<ProcessId>, ready: &dyn Fn() -> bool) -> Result<()> {
+        let (process, communicator) = (self.process, self.ground.parts.communicator);
+        if !Turn::look(process, ready) {
+            self.settle();
+            let hopeless = || process.fault_of_all(communicator).is_some();
             process.wait_watching(awaited, &|| ready() || hopeless());
             if !ready() {
-                return process.check_all(parts.communicator);
+                return process.check_all(communicator);
             }
         }
         Ok(())
     }
 
     #[cold]
-    fn wait_for_room(
-        &mut self,
-        process: &Process,
-        board: &Board,
-        parts: &Parts<'_>,
-        (round, length): (u64, u64),
-    ) -> Result<()> {
+    fn wait_for_room(&mut self, round: u64, length: u64) -> Result<()> {
+        let (process, board, communicator) = (self.process, self.board, self.ground.parts.communicator);
         let ready = || board.has_room(round, length);
         // To announce a sleeper costs all the others a cache line each time that they leave.
-        if !Place::look(process, &ready) {
+        if !Turn::look(process, &ready) {
             board.block(true);
-            self.settle(board);
-            let hopeless = || process.fault_of_all(parts.communicator).is_some();
+            self.settle();
+            let hopeless = || process.fault_of_all(communicator).is_some();
             process.wait_watching(None, &|| ready() || hopeless());
             board.block(false);
             if !ready() {
-                return process.check_all(parts.communicator);
+                return process.check_all(communicator);
             }
         }
         Ok(())
     }
 
-    /// Waits for what a member posts in a round; an error if that is not of the expected length.
-    #[inline]
-    fn find(
-        &mut self,
-        process: &Process,
-        board: &Board,
-        parts: &Parts<'_>,
-        (round, from): (u64, u32),
-        expected: u64,
-    ) -> Result<()> {
-        let mut posted = board.posted(from, round);
-        if posted.is_none() {
-            let peer = board.process(from);
-            self.wait(process, board, parts, Some(peer), &|| board.posted(from, round).is_some())?;
-            posted = board.posted(from, round);
+    /// Waits for what a member posts in a round of the schedule; the round of the board, or an error if what was posted is not of the
+    /// expected length.
+    #[inline(always)]
+    fn find(&mut self, (round, from): (u32, u32), expected: u64) -> Result<u64> {
+        let round = self.round(round);
+        match self.board.posted(from, round) {
+            Some(length) if length == expected => {
+                if !self.gives {
+                    // Who posted without waiting for others has perhaps posted more.
+                    self.board.expect(from, round + 1);
+                }
+            }
+            _ => self.find_later((round, from), expected)?,
         }
-        match posted {
+        Ok(round)
+    }
+
+    #[inline(never)]
+    fn find_later(&mut self, (round, from): (u64, u32), expected: u64) -> Result<()> {
+        let board = self.board;
+        let peer = board.process(from);
+        if board.posted(from, round).is_none() {
+            self.wait(Some(peer), &|| board.posted(from, round).is_some())?;
+        }
+        match board.posted(from, round) {
             Some(length) if length == expected => Ok(()),
-            Some(NO_MEMORY) => Err(no_memory(board.process(from))),
-            Some(WITHDRAWN) => Place::await_news(process, parts),
+            Some(NO_MEMORY) => Err(no_memory(peer)),
+            Some(WITHDRAWN) => self.await_news(),
             length => {
                 let (length, expected) = (Board::length_of(length.unwrap_or(0)), Board::length_of(expected));
-                check_length(board.process(from), length, expected)?;
-                Err(another_way(board.process(from)))
+                check_length(peer, length, expected)?;
+                Err(another_way(peer))
             }
         }
     }
 
     /// A member has been interrupted. What it was told comes to this process too.
     #[cold]
-    fn await_news(process: &Process, parts: &Parts<'_>) -> Result<()> {
-        process.wait_watching(None, &|| process.fault_of_all(parts.communicator).is_some());
-        process.check_all(parts.communicator)
+    fn await_news(&self) -> Result<()> {
+        let (process, communicator) = (self.process, self.ground.parts.communicator);
+        process.wait_watching(None, &|| process.fault_of_all(communicator).is_some());
+        process.check_all(communicator)
     }
-}
 
-impl Execution {
-    #[inline]
-    pub(super) fn post(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'_>,
-        round: u32,
-        data: &Slice,
-        wake: Wake,
-    ) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
+    #[inline(always)]
+    fn post(&mut self, round: u32, data: &Slice, wake: Wake) -> Result<()> {
+        let (board, round) = (self.board, self.round(round));
         let mut length = data.length;
         if !board.has_room(round, length) {
-            self.place.wait_for_room(process, board, parts, (round, length))?;
+            self.wait_for_room(round, length)?;
         }
         if length > 0 {
             if let Some(target) = board.take_place(round, length) {
-                match self.resolve(parts, &data.span)? {
+                match self.ground.resolve(&data.span)? {
                     Ok(bytes) => {
                         let source = bytes.address.offset(data.skip as i64);
-                        process.pace.copy(target, source, length as usize);
+                        self.process.pace.copy(target, source, length as usize);
                     }
                     Err(buffer) => {
                         let layout = buffer.datatype.layout();
@@ -212,64 +265,37 @@ impl Execution {
             }
         }
         board.post(round, length);
-        self.place.announce(board, round, wake);
-        if length == NO_MEMORY { Err(no_memory(process.me())) } else { Ok(()) }
+        self.gives = true;
+        self.announce(round, wake);
+        if length == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
     }
 
-    #[inline]
-    pub(super) fn offer(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'_>,
-        round: u32,
-        (data, length): (&Span, u64),
-        wake: Wake,
-    ) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
+    fn offer(&mut self, round: u32, (data, length): (&Span, u64), wake: Wake) -> Result<()> {
+        let round = self.round(round);
         // The note alone is written.
-        if !board.has_room(round, 0) {
-            self.place.wait_for_room(process, board, parts, (round, 0))?;
+        if !self.board.has_room(round, 0) {
+            self.wait_for_room(round, 0)?;
         }
-        let Ok(bytes) = self.resolve(parts, data)? else { return Err(not_one_run()) };
-        board.offer(round, bytes.address, length);
-        self.place.announce(board, round, wake);
+        let Ok(bytes) = self.ground.resolve(data)? else { return Err(not_one_run()) };
+        self.board.offer(round, bytes.address, length);
+        self.gives = true;
+        self.announce(round, wake);
         Ok(())
     }
 
-    /// Waits for what a member posts in a round of the schedule; the board, and the round there.
-    #[inline]
-    fn find<'a>(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'a>,
-        (round, from): (u32, u32),
-        expected: u64,
-    ) -> Result<(&'a Board, u64)> {
-        let (board, round) = (parts.board()?, self.place.round(round));
-        self.place.find(process, board, parts, (round, from), expected)?;
-        Ok((board, round))
-    }
-
-    #[inline]
-    pub(super) fn fetch(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'_>,
-        (round, from): (u32, u32),
-        (offered, skip): (u64, u64),
-        data: &Slice,
-    ) -> Result<()> {
-        let (board, round) = self.find(process, parts, (round, from), Board::offered(offered))?;
+    fn fetch(&mut self, (round, from): (u32, u32), (offered, skip): (u64, u64), data: &Slice) -> Result<()> {
+        self.gives = true;
+        let round = self.find((round, from), Board::offered(offered))?;
         if data.length == 0 {
             return Ok(());
         }
+        let (process, board, parts) = (self.process, self.board, self.ground.parts);
         let (owner, source) = (board.process(from), board.offer_of(from, round).offset(skip as i64));
         let read = |skip: u64, local: UserAddress, length: u64| {
             let read = process.nic().read_memory(owner, source.offset(skip as i64), local, length as usize);
             read.map_err(|error| not_read(process, parts, owner, error))
         };
-        match self.resolve(parts, &data.span)? {
+        match self.ground.resolve(&data.span)? {
             Ok(bytes) => read(0, bytes.address.offset(data.skip as i64), data.length)?,
             Err(buffer) => {
                 // In parts that stay in the cache.
@@ -283,35 +309,20 @@ impl Execution {
                 }
             }
         }
-        if board.still_offers(from, round) { Ok(()) } else { Place::await_news(process, parts) }
+        if board.still_offers(from, round) { Ok(()) } else { self.await_news() }
     }
 
-    /// This process leaves before all have read what it has offered.
-    #[cold]
-    pub(super) fn withdraw(&self, parts: &Parts<'_>) {
-        if let Some(board) = parts.board {
-            board.withdraw(self.place.first..self.place.round(self.place.rounds));
-        }
-    }
-
-    #[inline]
-    pub(super) fn take(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'_>,
-        (round, from): (u32, u32),
-        (posted, skip): (u64, u64),
-        data: &Slice,
-    ) -> Result<()> {
-        let (board, round) = self.find(process, parts, (round, from), posted)?;
+    #[inline(always)]
+    fn take(&mut self, (round, from): (u32, u32), (posted, skip): (u64, u64), data: &Slice) -> Result<()> {
+        let round = self.find((round, from), posted)?;
         if data.length == 0 {
             return Ok(());
         }
-        let source = board.data(from, round, posted).offset(skip as i64);
-        match self.resolve(parts, &data.span)? {
+        let source = self.board.data(from, round, posted).offset(skip as i64);
+        match self.ground.resolve(&data.span)? {
             Ok(bytes) => {
                 let (target, length) = (bytes.address.offset(data.skip as i64), data.length as usize);
-                if self.past_caches {
+                if self.ground.past_caches {
                     target.stream_from(source, length);
                 } else {
                     target.copy_apart(source, length);
@@ -326,63 +337,39 @@ impl Execution {
     }
 
     #[inline]
-    pub(super) fn fold(
-        &mut self,
-        process: &Process,
-        parts: &Parts<'_>,
-        (round, from): (u32, u32),
-        (posted, skip): (u64, u64),
-        inout: &Span,
-    ) -> Result<()> {
-        let (board, round) = self.find(process, parts, (round, from), posted)?;
+    fn fold(&mut self, (round, from): (u32, u32), (posted, skip): (u64, u64), inout: &Span) -> Result<()> {
+        let round = self.find((round, from), posted)?;
         if inout.count == 0 {
             return Ok(());
         }
-        self.reduce_from(parts, board.data(from, round, posted).offset(skip as i64), inout)
+        self.ground.reduce_from(self.board.data(from, round, posted).offset(skip as i64), inout)
     }
 
     #[inline]
-    pub(super) fn gather(&mut self, process: &Process, parts: &Parts<'_>, round: u32) -> Result<()> {
-        let board = parts.board()?;
-        let round = self.place.round(round);
+    fn gather(&mut self, round: u32) -> Result<()> {
+        let (board, round) = (self.board, self.round(round));
         if !board.is_complete(round) {
-            self.place.wait(process, board, parts, None, &|| board.is_complete(round))?;
+            self.wait(None, &|| board.is_complete(round))?;
         }
-        Ok(())
-    }
-
-    /// Nothing of the rounds up to this one will be read any more.
-    #[inline]
-    pub(super) fn done(&mut self, parts: &Parts<'_>, round: u32) -> Result<()> {
-        parts.board()?.done(self.place.round(round));
         Ok(())
     }
 
     /// All steps are done.
-    #[inline]
-    pub(super) fn leave(&mut self, parts: &Parts<'_>) {
-        if let (Some(board), rounds @ 1..) = (parts.board, self.place.rounds) {
-            let last = self.place.round(rounds - 1);
-            if self.place.owed != Owed::Nobody {
-                board.done(last);
-                self.place.settle(board);
-            } else if board.done_in_time(last) {
-                self.place.settle(board);
-            }
+    #[inline(always)]
+    fn leave(&mut self) {
+        let last = self.round(self.rounds - 1);
+        if self.owed != Owed::Nobody {
+            self.board.done(last);
+            self.settle();
+        } else if self.board.done_in_time(last) {
+            self.settle();
         }
     }
 }
 
-impl<'a> Parts<'a> {
-    #[inline]
-    fn board(&self) -> Result<&'a Board> {
-        self.board.ok_or_else(no_board)
-    }
-}
-
 #[cold]
-fn no_board() -> Error {
-    Error::new(MPI_ERR_INTERN, "the schedule wants a board, which this call does not have")
+fn no_messages() -> Error {
+    Error::new(MPI_ERR_INTERN, "the schedule wants messages, which one on a board has none of")
 }
 
 #[cold]
@@ -474,7 +461,7 @@ impl Process {
     /// Whether every member of a new board reads the memory of every other: the same answer at all of them.
     fn all_read_all(&self, communicator: &Arc<Communicator>, board: &Board) -> Result<bool> {
         // Of a process that has not come yet nobody can tell.
-        self.execute(&Call::new(communicator, Operation::Barrier), Some(board))?;
+        self.execute_on(&Call::new(communicator, Operation::Barrier), board)?;
         let size = communicator.size() as usize;
         let reads_all = (0..size as u32).all(|rank| self.nic().reaches(board.process(rank)));
         let place = Scratch::new(size);
@@ -482,7 +469,7 @@ impl Process {
         let mut call = Call::new(communicator, Operation::Allgather);
         call.recv = Side::Even { address: place.address(), count: 1, datatype: self.datatypes().byte() };
         call.in_place = true;
-        self.execute(&call, Some(board))?;
+        self.execute_on(&call, board)?;
         let mut told = vec![0; size];
         place.address().read(&mut told);
         Ok(told.iter().all(|reads_all| *reads_all != 0))

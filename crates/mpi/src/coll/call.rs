@@ -205,7 +205,7 @@ impl<'a> Call<'a> {
 
     /// What the executor needs of it.
     #[inline]
-    pub(super) fn parts<'p>(&'p self, board: Option<&'p Board>) -> Parts<'p> {
+    pub(super) fn parts(&self) -> Parts<'_> {
         Parts {
             communicator: self.communicator,
             send: self.send.address(),
@@ -215,7 +215,6 @@ impl<'a> Call<'a> {
             send_types: self.send.datatypes(),
             recv_types: self.recv.datatypes(),
             op: self.op,
-            board,
         }
     }
 

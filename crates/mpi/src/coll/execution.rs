@@ -1,6 +1,5 @@
-//! The executor: runs the steps of a schedule on the buffers of a call.
+//! The executor of schedules of messages: runs their steps on the buffers of a call. Those on a board have one of their own.
 
-use super::board::Place;
 use super::cache::Work;
 use super::call::Call;
 use crate::comm::{Communicator, Plane};
@@ -17,7 +16,7 @@ use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, s
 use crate::request::Operation;
 use parnass_base::UserAddress;
 use parnass_collectives::{Kind, Peer, Region, Span, Step};
-use parnass_portals::{Board, ProcessId};
+use parnass_portals::ProcessId;
 use std::sync::Arc;
 
 /// Bytes that a copy inside the process moves at once when both sides have gaps.
@@ -44,8 +43,6 @@ pub(super) struct Parts<'a> {
     pub(super) send_types: &'a [Arc<Datatype>],
     pub(super) recv_types: &'a [Arc<Datatype>],
     pub(super) op: Option<&'a Arc<Op>>,
-    /// Only where somebody waits for the operation.
-    pub(super) board: Option<&'a Board>,
 }
 
 impl<'a> Parts<'a> {
@@ -59,7 +56,7 @@ impl<'a> Parts<'a> {
 
     /// Whether an error ends the job.
     #[cold]
-    fn is_fatal(&self) -> bool {
+    pub(super) fn is_fatal(&self) -> bool {
         matches!(self.communicator.errhandler(), Errhandler::Fatal | Errhandler::Abort)
     }
 
@@ -77,6 +74,86 @@ impl<'a> Parts<'a> {
             return Err(no_datatype(kind));
         }
         Ok(datatype)
+    }
+}
+
+/// Where the data of one run of a schedule lies.
+#[derive(Debug)]
+pub(super) struct Ground<'p, 'a> {
+    pub(super) parts: &'p Parts<'a>,
+    pub(super) scratch: UserAddress,
+    /// Whether more is moved into this process than the caches would hold.
+    pub(super) past_caches: bool,
+}
+
+impl<'a> Ground<'_, 'a> {
+    #[inline]
+    pub(super) fn address(&self, span: &Span) -> UserAddress {
+        let base = match span.region {
+            Region::Send => self.parts.send,
+            Region::Recv => self.parts.recv,
+            Region::Scratch => self.scratch,
+        };
+        base.offset(span.offset)
+    }
+
+    /// A span as one run of bytes or, if it is none, as a buffer of its datatype.
+    #[inline]
+    pub(super) fn resolve(&self, span: &Span) -> Result<std::result::Result<UserBytes, Buffer<'a>>> {
+        let address = self.address(span);
+        Ok(match self.parts.datatype(span.kind)? {
+            None => Ok(UserBytes { address, length: span.count }),
+            Some(datatype) => {
+                let buffer = Buffer::new(address, span.count, datatype);
+                match buffer.contiguous() {
+                    Some(address) => Ok(UserBytes { address, length: buffer.size() }),
+                    None => Err(buffer),
+                }
+            }
+        })
+    }
+
+    pub(super) fn copy(&self, process: &Process, from: &Span, to: &Span) -> Result<()> {
+        let (source, target) = (self.resolve(from)?, self.resolve(to)?);
+        let length_of = |side: &std::result::Result<UserBytes, Buffer<'_>>| match side {
+            Ok(bytes) => bytes.length,
+            Err(buffer) => buffer.size(),
+        };
+        let (available, room) = (length_of(&source), length_of(&target));
+        let length = available.min(room);
+        match (source, target) {
+            (Ok(source), Ok(target)) if self.past_caches && source.is_apart_from(&target) => {
+                target.address.stream_from(source.address, length as usize);
+            }
+            (Ok(source), Ok(target)) => target.address.copy_from(source.address, length as usize),
+            (Err(source), Ok(target)) => {
+                source.datatype.layout().pack(source.count, source.address, 0, target.address, length);
+            }
+            (Ok(source), Err(target)) => {
+                target.datatype.layout().unpack(target.count, target.address, 0, source.address, length);
+            }
+            (Err(source), Err(target)) => {
+                // In parts that stay in the cache.
+                let part = length.min(COPY_PART);
+                let packed = process.staging.take(part);
+                let (from, to) = (source.datatype.layout(), target.datatype.layout());
+                for start in (0..length).step_by(COPY_PART as usize) {
+                    let bytes = part.min(length - start);
+                    from.pack(source.count, source.address, start, packed.address(), bytes);
+                    to.unpack(target.count, target.address, start, packed.address(), bytes);
+                }
+            }
+        }
+        check_length(process.me(), available, room)
+    }
+
+    /// `inout = input (op) inout`.
+    #[inline]
+    pub(super) fn reduce_from(&self, input: UserAddress, inout: &Span) -> Result<()> {
+        let (Some(op), Some(datatype)) = (self.parts.op, self.parts.datatype(inout.kind)?) else {
+            return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
+        };
+        op.reduce(datatype, input, self.address(inout), inout.count)
     }
 }
 
@@ -117,7 +194,6 @@ impl OwnedParts {
             send_types: &self.send_types,
             recv_types: &self.recv_types,
             op: self.op.as_ref(),
-            board: None,
         }
     }
 }
@@ -129,47 +205,26 @@ pub(super) struct Execution {
     next: usize,
     match_bits: u64,
     scratch: UserAddress,
-    pub(super) place: Place,
     /// Whether more is moved into this process than the caches would hold.
-    pub(super) past_caches: bool,
+    past_caches: bool,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
     /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
 }
 
 impl Execution {
-    /// Ready to run. Draws the tag or the rounds, so this happens in the order of the program's calls.
-    #[inline]
-    pub(super) fn new(process: &Process, call: &Call<'_>, board: Option<&Board>) -> Execution {
+    /// Ready to run, with what [`Process::work`] has found. Draws the tag, so this happens in the order of the program's calls.
+    pub(super) fn new(process: &Process, call: &Call<'_>, work: Box<Work>) -> Execution {
         let communicator = call.communicator;
-        let (key, era) = (call.key(board.is_some()), process.changeable.era());
-        let kept = key.as_ref().and_then(|key| communicator.collective_cache().take(key, era));
-        let work = kept.unwrap_or_else(|| {
-            let shape = call.shape(process.collectives(communicator).oversubscribed, board);
-            Work::new(key, era, call.schedule(shape, process), shape.moved_bytes())
-        });
-        process.count_collective(work.row, communicator);
-        let (mut bits, mut place) = (0, Place::default());
-        match (board, work.schedule.rounds()) {
-            (Some(board), rounds @ 1..) => place = Place::new(board, rounds),
-            _ => bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag()),
-        }
+        let bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag());
         let past_caches = process.nic().goes_past_caches(work.moved_bytes);
-        Execution { place, past_caches, ..Execution::of(process, work, bits) }
+        Execution { past_caches, ..Execution::of(process, work, bits) }
     }
 
     /// Ready to run a schedule of messages with these match bits.
     pub(super) fn of(process: &Process, mut work: Box<Work>, match_bits: u64) -> Execution {
         let scratch = work.scratch(process);
-        Execution {
-            work,
-            next: 0,
-            match_bits,
-            scratch,
-            place: Place::default(),
-            past_caches: false,
-            error: None,
-        }
+        Execution { work, next: 0, match_bits, scratch, past_caches: false, error: None }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
@@ -185,8 +240,8 @@ impl Execution {
         over
     }
 
-    #[inline(always)]
     fn run(&mut self, process: &Process, parts: &Parts<'_>, steps: &[Step]) -> bool {
+        let ground = Ground { parts, scratch: self.scratch, past_caches: self.past_caches };
         while let Some(step) = steps.get(self.next) {
             let result = match step {
                 Step::Wait => {
@@ -198,25 +253,11 @@ impl Execution {
                     }
                     Ok(())
                 }
-                &Step::Send { to, ref data } => self.start_send(process, parts, to, data),
-                &Step::Receive { from, ref data } => self.start_receive(process, parts, from, data),
-                Step::Copy { from, to } => self.copy(process, parts, from, to),
-                Step::Reduce { input, inout } => self.reduce_from(parts, self.address(parts, input), inout),
-                &Step::Post { round, ref data, wake } => self.post(process, parts, round, data, wake),
-                &Step::Take { round, from, posted, skip, ref data } => {
-                    self.take(process, parts, (round, from), (posted, skip), data)
-                }
-                &Step::Fold { round, from, posted, skip, ref inout } => {
-                    self.fold(process, parts, (round, from), (posted, skip), inout)
-                }
-                &Step::Offer { round, ref data, length, wake } => {
-                    self.offer(process, parts, round, (data, length), wake)
-                }
-                &Step::Fetch { round, from, offered, skip, ref data } => {
-                    self.fetch(process, parts, (round, from), (offered, skip), data)
-                }
-                &Step::Gather { round } => self.gather(process, parts, round),
-                &Step::Done { round } => self.done(parts, round),
+                &Step::Send { to, ref data } => self.start_send(process, &ground, to, data),
+                &Step::Receive { from, ref data } => self.start_receive(process, &ground, from, data),
+                Step::Copy { from, to } => ground.copy(process, from, to),
+                Step::Reduce { input, inout } => ground.reduce_from(ground.address(input), inout),
+                _ => Err(no_board()),
             };
             if let Err(error) = result {
                 self.note(error);
@@ -226,13 +267,11 @@ impl Execution {
                     return true;
                 }
                 if self.is_interrupted() {
-                    self.withdraw(parts);
                     return self.collect(process);
                 }
             }
             self.next += 1;
         }
-        self.leave(parts);
         true
     }
 
@@ -266,11 +305,7 @@ impl Execution {
     }
 
     fn note(&mut self, error: Error) {
-        if !self.is_interrupted() && interrupts(&error) {
-            self.error = Some(error);
-        } else {
-            self.error.get_or_insert(error);
-        }
+        note(&mut self.error, error);
     }
 
     /// Takes the operations that are complete, from the last one on; whether none is left.
@@ -294,39 +329,15 @@ impl Execution {
         true
     }
 
-    #[inline]
-    pub(super) fn address(&self, parts: &Parts<'_>, span: &Span) -> UserAddress {
-        let base = match span.region {
-            Region::Send => parts.send,
-            Region::Recv => parts.recv,
-            Region::Scratch => self.scratch,
-        };
-        base.offset(span.offset)
-    }
-
-    /// A span as one run of bytes or, if it is none, as a buffer of its datatype.
-    #[inline]
-    pub(super) fn resolve<'a>(
-        &self,
-        parts: &Parts<'a>,
-        span: &Span,
-    ) -> Result<std::result::Result<UserBytes, Buffer<'a>>> {
-        let address = self.address(parts, span);
-        Ok(match parts.datatype(span.kind)? {
-            None => Ok(UserBytes { address, length: span.count }),
-            Some(datatype) => {
-                let buffer = Buffer::new(address, span.count, datatype);
-                match buffer.contiguous() {
-                    Some(address) => Ok(UserBytes { address, length: buffer.size() }),
-                    None => Err(buffer),
-                }
-            }
-        })
-    }
-
-    fn start_send(&mut self, process: &Process, parts: &Parts<'_>, to: Peer, data: &Span) -> Result<()> {
-        let peer = parts.process_of(to);
-        let (data, description) = match self.resolve(parts, data)? {
+    fn start_send(
+        &mut self,
+        process: &Process,
+        ground: &Ground<'_, '_>,
+        to: Peer,
+        data: &Span,
+    ) -> Result<()> {
+        let peer = ground.parts.process_of(to);
+        let (data, description) = match ground.resolve(data)? {
             Ok(bytes) => (bytes.into(), None),
             Err(buffer) => process.described.data(&buffer),
         };
@@ -341,10 +352,16 @@ impl Execution {
         Ok(())
     }
 
-    fn start_receive(&mut self, process: &Process, parts: &Parts<'_>, from: Peer, data: &Span) -> Result<()> {
-        let peer = parts.process_of(from);
+    fn start_receive(
+        &mut self,
+        process: &Process,
+        ground: &Ground<'_, '_>,
+        from: Peer,
+        data: &Span,
+    ) -> Result<()> {
+        let peer = ground.parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
-        let (data, description) = match self.resolve(parts, data)? {
+        let (data, description) = match ground.resolve(data)? {
             Ok(bytes) => (bytes.into(), None),
             Err(buffer) => process.described.data(&buffer),
         };
@@ -358,49 +375,21 @@ impl Execution {
         self.work.in_flight.push(Flight { operation, peer, expected: Some(data.length) });
         Ok(())
     }
+}
 
-    fn copy(&self, process: &Process, parts: &Parts<'_>, from: &Span, to: &Span) -> Result<()> {
-        let (source, target) = (self.resolve(parts, from)?, self.resolve(parts, to)?);
-        let length_of = |side: &std::result::Result<UserBytes, Buffer<'_>>| match side {
-            Ok(bytes) => bytes.length,
-            Err(buffer) => buffer.size(),
-        };
-        let (available, room) = (length_of(&source), length_of(&target));
-        let length = available.min(room);
-        match (source, target) {
-            (Ok(source), Ok(target)) if self.past_caches && source.is_apart_from(&target) => {
-                target.address.stream_from(source.address, length as usize);
-            }
-            (Ok(source), Ok(target)) => target.address.copy_from(source.address, length as usize),
-            (Err(source), Ok(target)) => {
-                source.datatype.layout().pack(source.count, source.address, 0, target.address, length);
-            }
-            (Ok(source), Err(target)) => {
-                target.datatype.layout().unpack(target.count, target.address, 0, source.address, length);
-            }
-            (Err(source), Err(target)) => {
-                // In parts that stay in the cache.
-                let part = length.min(COPY_PART);
-                let packed = process.staging.take(part);
-                let (from, to) = (source.datatype.layout(), target.datatype.layout());
-                for start in (0..length).step_by(COPY_PART as usize) {
-                    let bytes = part.min(length - start);
-                    from.pack(source.count, source.address, start, packed.address(), bytes);
-                    to.unpack(target.count, target.address, start, packed.address(), bytes);
-                }
-            }
-        }
-        check_length(process.me(), available, room)
+/// Keeps the first error, unless a later one interrupts the operation.
+#[cold]
+pub(super) fn note(kept: &mut Option<Error>, error: Error) {
+    if interrupts(&error) && !kept.as_ref().is_some_and(interrupts) {
+        *kept = Some(error);
+    } else {
+        kept.get_or_insert(error);
     }
+}
 
-    /// `inout = input (op) inout`.
-    #[inline]
-    pub(super) fn reduce_from(&self, parts: &Parts<'_>, input: UserAddress, inout: &Span) -> Result<()> {
-        let (Some(op), Some(datatype)) = (parts.op, parts.datatype(inout.kind)?) else {
-            return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
-        };
-        op.reduce(datatype, input, self.address(parts, inout), inout.count)
-    }
+#[cold]
+fn no_board() -> Error {
+    Error::new(MPI_ERR_INTERN, "the schedule wants a board, which this call does not have")
 }
 
 #[cold]

@@ -1,5 +1,5 @@
-//! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`, and one executor
-//! runs it, whether the call waits for it or not.
+//! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`. One executor runs those of
+//! messages, whether the call waits for it or not, and another one those on a board.
 
 mod board;
 mod cache;
@@ -18,7 +18,10 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::progress::Activity;
 use crate::request::{Request, Status};
-use execution::{Execution, OwnedParts};
+use board::Turn;
+use cache::Work;
+use call::Key;
+use execution::{Execution, Ground, OwnedParts};
 use parnass_base::Scratch;
 use parnass_portals::Board;
 use std::sync::Arc;
@@ -38,18 +41,59 @@ impl Process {
     pub fn collective(&self, call: &Call<'_>) -> Result<()> {
         self.check_all(call.communicator)?;
         // Neighbours need not wait for the others, with whom a board would have to be made.
-        let board = if call.operation.is_on_neighbors() { None } else { self.board_of(call.communicator)? };
-        self.execute(call, board)
+        if !call.operation.is_on_neighbors()
+            && let Some(board) = self.board_of(call.communicator)?
+        {
+            return self.execute_on(call, board);
+        }
+        self.execute(call)
     }
 
-    #[inline]
-    pub(crate) fn execute(&self, call: &Call<'_>, board: Option<&Board>) -> Result<()> {
-        let parts = call.parts(board);
-        let mut execution = Execution::new(self, call, board);
+    /// Runs it, on the board if that is how it is done.
+    #[inline(never)]
+    fn execute_on(&self, call: &Call<'_>, board: &Board) -> Result<()> {
+        let mut work = self.work(call, Some(board));
+        let rounds = work.schedule.rounds();
+        if rounds == 0 {
+            return self.execute_work(call, work);
+        }
+        let past_caches = self.nic().goes_past_caches(work.moved_bytes);
+        let (parts, scratch) = (call.parts(), work.scratch(self));
+        let ground = Ground { parts: &parts, scratch, past_caches };
+        let result = Turn::new(self, board, ground, rounds).run(work.schedule.steps());
+        call.communicator.collective_cache().give_back(work);
+        result
+    }
+
+    /// Runs it by messages.
+    pub(crate) fn execute(&self, call: &Call<'_>) -> Result<()> {
+        self.execute_work(call, self.work(call, None))
+    }
+
+    #[inline(never)]
+    fn execute_work(&self, call: &Call<'_>, work: Box<Work>) -> Result<()> {
+        let parts = call.parts();
+        let mut execution = Execution::new(self, call, work);
         while !execution.advance(self, &parts) {
             execution.wait(self);
         }
         execution.finish(call.communicator)
+    }
+
+    /// What a run of it needs, counted.
+    #[inline(always)]
+    fn work(&self, call: &Call<'_>, board: Option<&Board>) -> Box<Work> {
+        let (key, era) = (call.key(board.is_some()), self.changeable.era());
+        let kept = key.as_ref().and_then(|key| call.communicator.collective_cache().take(key, era));
+        let work = kept.unwrap_or_else(|| self.new_work(call, key, era, board));
+        self.count_collective(work.row, call.communicator);
+        work
+    }
+
+    #[cold]
+    fn new_work(&self, call: &Call<'_>, key: Option<Key>, era: u32, board: Option<&Board>) -> Box<Work> {
+        let shape = call.shape(self.collectives(call.communicator).oversubscribed, board);
+        Work::new(key, era, call.schedule(shape, self), shape.moved_bytes())
     }
 
     /// What process 0 of an intracommunicator says, at all of them, by messages.
@@ -63,7 +107,7 @@ impl Process {
             count: size_of::<u64>() as u64,
             datatype: self.datatypes().byte(),
         };
-        self.execute(&call, None)?;
+        self.execute(&call)?;
         let mut told = [0; size_of::<u64>()];
         place.address().read(&mut told);
         Ok(u64::from_ne_bytes(told))
@@ -75,8 +119,8 @@ impl Process {
             return Request::complete(Some(call.communicator), Err(error));
         }
         let background = Background {
-            parts: OwnedParts::new(&call.parts(None)),
-            execution: Some(Execution::new(self, call, None)),
+            parts: OwnedParts::new(&call.parts()),
+            execution: Some(Execution::new(self, call, self.work(call, None))),
         };
         Request::composite(self, call.communicator, Box::new(background))
     }

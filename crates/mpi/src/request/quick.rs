@@ -59,6 +59,17 @@ impl Process {
         let bytes = UserBytes { address: buffer.contiguous()?, length: buffer.size() };
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
         let name = self.slots.take_quick(source, criteria.source, criteria.match_bits, bytes.length);
+        // The entry is made where it is needed: one that lay in memory for the long way would be written for the short one too.
+        if name.index() < Quick::MOST
+            && self.nic().park(&criteria.entry(bytes.address.into(), bytes.length, name.user()))
+        {
+            return Some(Quick(name));
+        }
+        self.append_quickly(name, criteria, bytes)
+    }
+
+    #[inline(never)]
+    fn append_quickly(&self, name: SlotName, criteria: Criteria, bytes: UserBytes) -> Option<Quick> {
         if name.index() >= Quick::MOST {
             self.slots.end_quick(name);
             return None;
@@ -77,6 +88,15 @@ impl Process {
         Some(Quick(name))
     }
 
+    /// Ends the receive with a number, in a life of which the low bits are known, if it is one of these, complete, and has gone as usual.
+    #[inline(always)]
+    pub fn end_quickly(&self, number: u32, life: u32, life_mask: u32) -> Option<Status> {
+        match self.slots.finish_quick(number, life, life_mask) {
+            Quickly::Ended(status) => Some(status),
+            Quickly::Pending | Quickly::Unusual => None,
+        }
+    }
+
     /// The receive with a number, in a life of which the low bits are known, if it is still one of these.
     #[inline]
     pub fn quick(&self, number: u32, life: u32, life_mask: u32) -> Option<Quick> {
@@ -91,10 +111,9 @@ impl Process {
     }
 
     /// Waits for it, and ends it. `None`: it is to be settled, and goes on as a request.
-    #[inline(always)]
     pub fn wait_quick(&self, quick: Quick) -> Option<Status> {
         loop {
-            match self.slots.finish_quick(quick.0) {
+            match self.slots.finish_quick(quick.number(), quick.life(), u32::MAX) {
                 Quickly::Ended(status) => return Some(status),
                 Quickly::Pending if self.faults.is_active() => return None,
                 Quickly::Pending => self.wait_for_quick(quick),

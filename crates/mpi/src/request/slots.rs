@@ -102,6 +102,13 @@ impl SlotName {
     }
 }
 
+/// The head of the free list after `slot`, which it names, has been taken from it.
+#[inline(always)]
+fn after(head: u64, slot: &Slot) -> u64 {
+    let next = slot.next_free.load(Ordering::Relaxed);
+    u64::from(next) | ((head >> 32).wrapping_add(1)) << 32
+}
+
 /// What has become of a receive that is nothing but its slot.
 #[derive(Debug)]
 pub(crate) enum Quickly {
@@ -231,17 +238,37 @@ impl Slots {
     /// Takes a slot for an operation that is complete after `events` events.
     #[inline(always)]
     pub(crate) fn take(&self, events: u32, owner: Option<u32>) -> SlotName {
-        let index = self.pop();
-        let slot = self.slot(index);
+        self.take_slot(events, owner).1
+    }
+
+    #[inline(always)]
+    fn take_slot(&self, events: u32, owner: Option<u32>) -> (&Slot, SlotName) {
+        let (slot, index) = self.pop();
         slot.owner.store(owner.unwrap_or(NONE), Ordering::Relaxed);
         slot.ending.store(FINE, Ordering::Relaxed);
         // Whoever delivers an event got the name from the NIC, whose lock orders this store before it.
         slot.pending.store(events, Ordering::Relaxed);
-        SlotName::new(index, slot.generation.load(Ordering::Relaxed))
+        (slot, SlotName::new(index, slot.generation.load(Ordering::Relaxed)))
     }
 
-    #[inline]
-    fn pop(&self) -> u32 {
+    /// Takes the first of the free list.
+    #[inline(always)]
+    fn pop(&self) -> (&Slot, u32) {
+        let head = self.free.load(Ordering::Relaxed);
+        let index = head as u32;
+        // The usual case first: one thread, and not many operations.
+        if !self.is_concurrent()
+            && let Some(slot) = self.first.get(index as usize)
+        {
+            self.free.store(after(head, slot), Ordering::Relaxed);
+            return (slot, index);
+        }
+        let index = self.pop_any();
+        (self.slot(index), index)
+    }
+
+    #[inline(never)]
+    fn pop_any(&self) -> u32 {
         loop {
             // Pairs with the release in `push`: `next_free` of the head is visible.
             let head = self.free.load(Ordering::Acquire);
@@ -250,8 +277,7 @@ impl Slots {
                 self.grow();
                 continue;
             }
-            let next = self.slot(index).next_free.load(Ordering::Relaxed);
-            let new = u64::from(next) | ((head >> 32).wrapping_add(1)) << 32;
+            let new = after(head, self.slot(index));
             if !self.is_concurrent() {
                 self.free.store(new, Ordering::Relaxed);
                 return index;
@@ -322,8 +348,7 @@ impl Slots {
         match_bits: u64,
         capacity: u64,
     ) -> SlotName {
-        let name = self.take(1, None);
-        let slot = self.slot(name.index());
+        let (slot, name) = self.take_slot(1, None);
         slot.quick.store(true, Ordering::Relaxed);
         slot.rank.store(rank, Ordering::Relaxed);
         slot.peer.store(peer.map_or(NONE, |peer| peer.0), Ordering::Relaxed);
@@ -332,14 +357,11 @@ impl Slots {
         name
     }
 
-    /// Gives the slot of such a receive back if it is complete and went as usual.
+    /// Gives the slot of such a receive back if it is complete and went as usual. Its generation has these bits where the mask is
+    /// set.
     #[inline(always)]
-    pub(crate) fn finish_quick(&self, name: SlotName) -> Quickly {
-        let Some(slot) = self.slot_if_any(name.index()) else { return Quickly::Unusual };
-        if slot.generation.load(Ordering::Relaxed) != name.generation() || !slot.quick.load(Ordering::Relaxed)
-        {
-            return Quickly::Unusual;
-        }
+    pub(crate) fn finish_quick(&self, index: u32, generation: u32, mask: u32) -> Quickly {
+        let Some((slot, name)) = self.quick_slot(index, generation, mask) else { return Quickly::Unusual };
         // Pairs with the release in `subtract`: what the event told is visible.
         if slot.pending.load(Ordering::Acquire) != 0 {
             return Quickly::Pending;
@@ -373,10 +395,15 @@ impl Slots {
     /// The receive whose slot has this index, and a generation that has these bits where the mask is set.
     #[inline(always)]
     pub(crate) fn quick(&self, index: u32, generation: u32, mask: u32) -> Option<SlotName> {
+        self.quick_slot(index, generation, mask).map(|(_, name)| name)
+    }
+
+    #[inline(always)]
+    fn quick_slot(&self, index: u32, generation: u32, mask: u32) -> Option<(&Slot, SlotName)> {
         let slot = self.slot_if_any(index)?;
         let now = slot.generation.load(Ordering::Relaxed);
         ((now ^ generation) & mask == 0 && slot.quick.load(Ordering::Relaxed))
-            .then_some(SlotName::new(index, now))
+            .then_some((slot, SlotName::new(index, now)))
     }
 
     /// Whether it is still nothing but its slot.
