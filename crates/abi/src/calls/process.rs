@@ -23,7 +23,7 @@ fn level_for(required: i32) -> ThreadLevel {
     levels.into_iter().find(|&level| required <= level_value(level)).unwrap_or(Multiple)
 }
 
-fn start(call: &Call, level: ThreadLevel) -> Result<()> {
+fn start(level: ThreadLevel) -> Result<()> {
     if !state::begin_start() {
         let when = match state::stage() {
             Stage::After => {
@@ -40,18 +40,18 @@ fn start(call: &Call, level: ThreadLevel) -> Result<()> {
         }
         Err(reason) => {
             state::start_failed();
-            Err(cannot_start(call, &reason))
+            Err(cannot_start(&reason))
         }
     }
 }
 
 /// For MPI_Session_init, which may come before, between and after MPI_Init and MPI_Finalize.
-pub(super) fn open_session(call: &Call, level: ThreadLevel) -> Result<&'static Running> {
-    state::enter(level, || assemble_process(level)).map_err(|reason| cannot_start(call, &reason))
+pub(super) fn open_session(level: ThreadLevel) -> Result<&'static Running> {
+    state::enter(level, || assemble_process(level)).map_err(|reason| cannot_start(&reason))
 }
 
-fn cannot_start(call: &Call, reason: &str) -> Error {
-    Error::new(MPI_ERR_OTHER, format!("{} could not start: {reason}", call.name()))
+fn cannot_start(reason: &str) -> Error {
+    Error::new(MPI_ERR_OTHER, format!("MPI cannot start: {reason}"))
 }
 
 fn assemble_process(level: ThreadLevel) -> std::result::Result<Running, String> {
@@ -63,14 +63,14 @@ fn assemble_process(level: ThreadLevel) -> std::result::Result<Running, String> 
 }
 
 /// MPI_Init. The arguments of the program are left as they are.
-pub fn init(call: &Call, argc: *mut c_void, argv: *mut c_void) -> Result<()> {
+pub fn init(_call: &Call, argc: *mut c_void, argv: *mut c_void) -> Result<()> {
     let _ = (argc, argv);
-    start(call, ThreadLevel::Single)
+    start(ThreadLevel::Single)
 }
 
 /// MPI_Init_thread.
 pub fn init_thread(
-    call: &Call,
+    _call: &Call,
     argc: *mut c_void,
     argv: *mut c_void,
     required: i32,
@@ -78,7 +78,7 @@ pub fn init_thread(
 ) -> Result<()> {
     let _ = (argc, argv);
     let level = level_for(required);
-    start(call, level)?;
+    start(level)?;
     provided.set(level_value(level));
     Ok(())
 }

@@ -24,7 +24,7 @@ pub fn session_init(
     call.raise_with(Errhandler::clone(errhandler), MPI_SESSION_NULL, "the session");
     super::error::check_kind(errhandler, ErrhandlerKind::Session, "session")?;
     let level = wanted_thread_level(&copy_of(info))?.unwrap_or(ThreadLevel::Single);
-    let running = super::process::open_session(call, level)?;
+    let running = super::process::open_session(level)?;
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     session.set(Arc::new(Session::new(number, Errhandler::clone(errhandler), running.process.thread_level())))
