@@ -292,12 +292,17 @@ impl Board {
     }
 
     /// Where the data of `member` in a round stands, `length` bytes of it, once it was posted.
-    #[inline]
+    #[inline(always)]
     pub fn data(&self, member: u32, round: u64, length: u64) -> UserAddress {
         let member = member as usize;
         if length <= NOTE_BYTES as u64 {
-            return self.in_note(member, round, length);
+            self.in_note(member, round, length)
+        } else {
+            self.in_ring(member, round, length)
         }
+    }
+
+    fn in_ring(&self, member: usize, round: u64, length: u64) -> UserAddress {
         let place = self.note(member, round).reference() as usize;
         self.window.address(self.places.rings + member * self.places.ring + place, length as usize)
     }
