@@ -235,9 +235,12 @@ pub struct Producer<'a> {
     /// Whether nobody else, in no thread and no process, sends on this lane: then nothing is read and modified at once.
     pub alone: bool,
     /// Whether the first slot of a message is committed before the others are filled, so that the consumer reads while
-    /// this producer writes, and handed over to the consumer's core. Not where the two may share a processor: who loses it half-way leaves
+    /// this producer writes. Not where the two may share a processor: who loses it half-way leaves
     /// the other waiting.
     pub overlaps: bool,
+    /// Whether slots are handed over to the consumer's core. Not by who soon makes an instruction with a lock, which waits until that is done,
+    /// unless its message is awaited.
+    pub hands_over: bool,
 }
 
 /// Views of a lane's parts, whoever keeps them. The number of slots is a power of two.
@@ -319,7 +322,7 @@ impl<'a> Lane<'a> {
             slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
             slot.commit(first, 0, tag);
             if producer.overlaps {
-                self.hand_on(slot, first);
+                self.hand_on(producer, slot, first);
             }
             return true;
         }
@@ -327,19 +330,19 @@ impl<'a> Lane<'a> {
         slot.fill(HEAD, source, here);
         if producer.overlaps {
             slot.commit(first, further, tag);
-            self.hand_on(slot, first);
+            self.hand_on(producer, slot, first);
         }
         let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
         while position < end {
             let row = self.row(position, (end - position) as usize);
             let whole = row.len().min((length - done) / SLOT_BYTES);
-            fill(&row[..whole], position, source.offset(done as i64), producer.overlaps);
+            fill(&row[..whole], position, source.offset(done as i64), producer.hands_over);
             done += whole * SLOT_BYTES;
             if whole < row.len() {
                 let slot = &row[whole];
                 slot.fill(0, source.offset(done as i64), length - done);
-                slot.commit_further(position + whole as u64, producer.overlaps);
+                slot.commit_further(position + whole as u64, producer.hands_over);
             }
             position += row.len() as u64;
         }
@@ -351,8 +354,10 @@ impl<'a> Lane<'a> {
 
     /// Hands the slot at `position` over to the consumer, and has another one brought here for a message to come.
     #[inline(always)]
-    fn hand_on(&self, slot: &Slot, position: u64) {
-        hand_over(slot);
+    fn hand_on(&self, producer: Producer<'_>, slot: &Slot, position: u64) {
+        if producer.hands_over {
+            hand_over(slot);
+        }
         // In a short ring that one may not have been read yet.
         let ahead = WRITTEN_AHEAD.min(self.slots.len() / 4);
         fetch_to_write(self.slot(position + ahead as u64));
@@ -501,7 +506,8 @@ mod tests {
         let lane = Lane::new(&control, &slots);
         let known = Plain::new(0);
         for round in 0..10u64 {
-            let producer = Producer { known_head: &known, alone: round % 2 == 0, overlaps: false };
+            let producer =
+                Producer { known_head: &known, alone: round % 2 == 0, overlaps: false, hands_over: false };
             for step in 0..4 {
                 assert!(lane.push(producer, 9, &[round, step]));
             }
@@ -550,7 +556,12 @@ mod tests {
             let count = 1 + further(length);
             assert_eq!(bytes(count - 1, last_bytes(length)), length);
             assert!(length > 40 || count == 1);
-            let producer = Producer { known_head: &known, alone: true, overlaps: length % 2 == 0 };
+            let producer = Producer {
+                known_head: &known,
+                alone: true,
+                overlaps: length % 2 == 0,
+                hands_over: length % 2 == 0,
+            };
             assert!(lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             assert!(count <= 8 || !lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             let (message, slots) = lane.read(lane.head()).unwrap();
@@ -567,7 +578,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer { known_head: &known, alone: true, overlaps: true };
+        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
         let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
@@ -599,7 +610,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer { known_head: &known, alone: true, overlaps: true };
+        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
         let push =
             |number| lane.push_run(producer, 1, [0; 2], STEP, |_, part, _| part.write_word(number)).is_some();
         assert!((0..RUNS as u64).all(push));
@@ -629,7 +640,8 @@ mod tests {
                 std::thread::spawn(move || {
                     let lane = Lane::new(&shared.0, &shared.1);
                     let known = Plain::new(0);
-                    let producer = Producer { known_head: &known, alone: false, overlaps: false };
+                    let producer =
+                        Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
                     for step in 0..1_000 {
                         while !lane.push(producer, 0, &[number, step]) {
                             std::thread::yield_now();
@@ -690,7 +702,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true };
+                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
                 for number in 1..=3 {
                     while !lane.push(producer, number as u32, &[number]) {
                         loom::thread::yield_now();
@@ -716,7 +728,8 @@ mod models {
                     loom::thread::spawn(move || {
                         let lane = Lane::new(&other.0, &other.1);
                         let known = std::sync::atomic::AtomicU64::new(0);
-                        let producer = Producer { known_head: &known, alone: false, overlaps: false };
+                        let producer =
+                            Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
                         assert!(lane.push(producer, number as u32, &[number]));
                     })
                 })
@@ -740,7 +753,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true };
+                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
                 let source = crate::Scratch::new(48);
                 for number in 1..=2u64 {
                     // The second word is what a commit of the next lap looks like.

@@ -22,7 +22,7 @@ use parnass_base::{PAGE, Placed, Table, UserAddress, Window, record};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rounds a member may be ahead of the slowest, at most and at least.
-const DEEPEST: u64 = 64;
+const DEEPEST: u64 = 256;
 const LEAST_DEPTH: u64 = 8;
 /// A member that has only read says so in every so manieth round. What it has read and not told is less than what
 /// others may be ahead by, and they post one round ahead: so nobody waits for room before it takes part in
@@ -60,7 +60,7 @@ const _: () = assert!(HEAD_BYTES == (2 + DEEPEST as usize) * LINE);
 /// How many rounds a member may be ahead of the slowest, on a board for so many; data beside the notes it may post only in the round
 /// that is [`LEAST_DEPTH`] ahead. All notes together fill no more than a core has cache for itself.
 fn depth(members: u32) -> u64 {
-    (1024 / u64::from(members.next_power_of_two())).clamp(LEAST_DEPTH, DEEPEST)
+    (4096 / u64::from(members.next_power_of_two())).clamp(LEAST_DEPTH, DEEPEST)
 }
 
 /// Bytes of data that a member can post in one round, on a board for so many; 0 where there are no boards.
@@ -292,12 +292,17 @@ impl Board {
     }
 
     /// Where the data of `member` in a round stands, `length` bytes of it, once it was posted.
-    #[inline]
+    #[inline(always)]
     pub fn data(&self, member: u32, round: u64, length: u64) -> UserAddress {
         let member = member as usize;
         if length <= NOTE_BYTES as u64 {
-            return self.in_note(member, round, length);
+            self.in_note(member, round, length)
+        } else {
+            self.in_ring(member, round, length)
         }
+    }
+
+    fn in_ring(&self, member: usize, round: u64, length: u64) -> UserAddress {
         let place = self.note(member, round).reference() as usize;
         self.window.address(self.places.rings + member * self.places.ring + place, length as usize)
     }

@@ -12,7 +12,7 @@ use crate::tuning::Tuning;
 use parnass_base::UserAddress;
 use parnass_base::atomics::{Ordering, full_fence};
 use parnass_counters::{Counters, Observer};
-use parnass_transport::{MemoryError, Prospect, Transport, Turns};
+use parnass_transport::{Follow, MemoryError, Prospect, Transport, Turns};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -424,8 +424,9 @@ impl Interface {
         header_data: u64,
         source: Memory,
         length: usize,
+        follow: Follow,
     ) -> bool {
-        self.core.put_short(target.0, match_bits, header_data, source, length)
+        self.core.put_short(target.0, match_bits, header_data, source, length, follow)
     }
 
     /// From now on several threads may call. To be called while only one does.

@@ -61,7 +61,7 @@ pub use interface::{
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket, Wheel,
 };
 pub use parnass_base::access::Access;
-pub use parnass_transport::MemoryError;
+pub use parnass_transport::{Follow, MemoryError};
 pub use segment::{Segment, Update};
 pub use tuning::Tuning;
 

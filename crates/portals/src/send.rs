@@ -11,7 +11,7 @@ use parnass_base::atomics::Ordering;
 use parnass_base::clock::nanoseconds;
 use parnass_base::{Scratch, lane};
 use parnass_counters::DELAYED_SENDS;
-use parnass_transport::{Posting, Waiting};
+use parnass_transport::{Follow, Posting, Waiting};
 use std::collections::VecDeque;
 
 /// Up to so many bytes with gaps between them are brought together before they are sent.
@@ -63,13 +63,14 @@ impl Core {
         header_data: u64,
         source: Memory,
         length: usize,
+        follow: Follow,
     ) -> bool {
         if !self.tallies.get(target).is_some_and(Counters::is_free) {
             return false;
         }
-        let posted = match self.post_short(target, match_bits, header_data, source, length) {
+        let posted = match self.post_short(target, match_bits, header_data, source, length, follow) {
             Posting::Posted => true,
-            Posting::Full => self.post_when_taken_in(target, match_bits, header_data, source, length),
+            Posting::Full => self.post_when_taken_in(target, match_bits, header_data, source, length, follow),
             Posting::TooLong => false,
         };
         if posted {
@@ -87,9 +88,10 @@ impl Core {
         header_data: u64,
         source: Memory,
         length: usize,
+        follow: Follow,
     ) -> bool {
         self.tries_while_taken_in(target, &mut || {
-            self.post_short(target, match_bits, header_data, source, length) == Posting::Posted
+            self.post_short(target, match_bits, header_data, source, length, follow) == Posting::Posted
         })
     }
 
@@ -133,11 +135,12 @@ impl Core {
         header_data: u64,
         source: Memory,
         length: usize,
+        follow: Follow,
     ) -> Posting {
         let tag = message::tag(INLINE, lane::last_bytes(length), self.me);
         let head = [match_bits, header_data];
         match source.place() {
-            Place::Run(address) => self.transport.post_bytes(target, tag, head, address, length),
+            Place::Run(address) => self.transport.post_bytes(target, tag, head, address, length, follow),
             Place::Described(number) => self.post_described(target, tag, head, number, length),
         }
     }
@@ -147,7 +150,8 @@ impl Core {
         if length <= TOGETHER {
             let together = Scratch::new(length);
             self.gather(number, together.address(), length);
-            return self.transport.post_bytes(target, tag, head, together.address(), length);
+            let follow = Follow::Nothing;
+            return self.transport.post_bytes(target, tag, head, together.address(), length, follow);
         }
         let mut posting = Posting::TooLong;
         self.with_described(number, &mut |stream| {
@@ -178,7 +182,8 @@ impl Core {
         let ack = put.ack == Ack::Matched;
         if put.protocol == Protocol::Buffered {
             if !ack {
-                match self.post_short(target, put.match_bits, put.header_data, put.source, put.length) {
+                let (bits, header_data) = (put.match_bits, put.header_data);
+                match self.post_short(target, bits, header_data, put.source, put.length, Follow::Nothing) {
                     Posting::Posted => {
                         self.counters.sent_short_by_any(put.length as u64);
                         return Some(PutOutcome::Done);

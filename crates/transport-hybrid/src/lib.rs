@@ -13,7 +13,8 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{Ahead, UserAddress, Window};
 use parnass_transport::{
-    Attendant, Bulk, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Turns, Waiting, Waker,
+    Attendant, Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Turns,
+    Waiting, Waker,
 };
 use std::fmt;
 use std::io;
@@ -228,10 +229,11 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         head: [u64; lane::HEAD],
         source: UserAddress,
         length: usize,
+        follow: Follow,
     ) -> Posting {
         let place = self.place(target);
         if place != FAR {
-            return self.near.post_bytes(place, tag, head, source, length);
+            return self.near.post_bytes(place, tag, head, source, length, follow);
         }
         let room = (lane::WORDS - lane::HEAD) * 8;
         if length > room {

@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 12. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file, version 13. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
@@ -22,7 +22,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 12;
+pub const LAYOUT_VERSION: u32 = 13;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.

@@ -17,7 +17,9 @@ use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, 
 use parnass_base::process;
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
-use parnass_transport::{Bulk, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting};
+use parnass_transport::{
+    Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
+};
 use std::io;
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
@@ -223,10 +225,13 @@ impl SharedMemory {
     }
 
     #[inline(always)]
-    fn outgoing<'a>(&self, peer: &'a Peer) -> (Lane<'a>, Producer<'a>) {
+    fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
         let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
         let alone = self.alone.load(Ordering::Relaxed);
-        (lane, Producer { known_head: &peer.known_head, alone, overlaps: self.patience.yields() == 0 })
+        let overlaps = self.patience.yields() == 0;
+        // Who is not alone locks with each message.
+        let hands_over = overlaps && (alone || follow == Follow::Nothing);
+        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
     }
 
     /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
@@ -241,7 +246,7 @@ impl SharedMemory {
         if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
             return Posting::TooLong;
         }
-        let (lane, producer) = self.outgoing(peer);
+        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
         if !producer.overlaps || !peer.outgoing.runs_stand() {
             return Posting::TooLong;
         }
@@ -403,7 +408,7 @@ impl Transport for SharedMemory {
     #[inline]
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         let peer = self.peer(target);
-        let (lane, producer) = self.outgoing(peer);
+        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
         let posted = lane.push(producer, tag, words);
         if posted {
             self.ring_for(peer);
@@ -419,13 +424,14 @@ impl Transport for SharedMemory {
         head: [u64; lane::HEAD],
         source: UserAddress,
         length: usize,
+        follow: Follow,
     ) -> Posting {
         let peer = self.peer(target);
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
             let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
             return self.post_run(peer, tag, head, length, write);
         }
-        let (lane, producer) = self.outgoing(peer);
+        let (lane, producer) = self.outgoing(peer, follow);
         if !lane.push_bytes(producer, tag, head, source, length) {
             return Posting::Full;
         }

@@ -4,7 +4,7 @@
 //! [`check`] with it. Each check panics with what was wrong. What holds only between processes that share memory is
 //! checked between those; a network between the others is checked by [`check_network`].
 
-use crate::{BULK_WORD, Bulk, LENGTH_WORD, MemoryError, Network, Posting, Transport, Waiting};
+use crate::{BULK_WORD, Bulk, Follow, LENGTH_WORD, MemoryError, Network, Posting, Transport, Waiting};
 use parnass_base::lane::{HEAD, Message, WORDS};
 use parnass_base::{Scratch, UserAddress, Word64};
 use std::sync::Arc;
@@ -113,7 +113,8 @@ pub fn bytes_travel_in_messages(make: &dyn Fn(u32) -> Job) {
         return;
     }
     let source = filled(1 << 20, 3);
-    let post = |length| job[0].post_bytes(1, 9, [1, length as u64], source.address(), length);
+    let post =
+        |length| job[0].post_bytes(1, 9, [1, length as u64], source.address(), length, Follow::Nothing);
     assert_eq!(post(1 << 20), Posting::TooLong);
     let mut lengths: Vec<usize> = (0..=40).collect();
     lengths.extend(

@@ -57,6 +57,15 @@ pub struct Turns {
     pub idle: u64,
 }
 
+/// What its sender sends after a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// Mostly more at once.
+    More,
+    /// Mostly nothing before an answer.
+    Nothing,
+}
+
 /// A way to move bytes between the processes of a job.
 ///
 /// Process numbers are those of the job; every method panics on a number that is not below [`Transport::size`].
@@ -115,6 +124,7 @@ pub trait Transport: Send + Sync {
         head: [u64; lane::HEAD],
         source: UserAddress,
         length: usize,
+        follow: Follow,
     ) -> Posting;
 
     /// As [`Transport::post_bytes`], for bytes of which there are more than lie in the slots of a mailbox: `write` is told for each part where it

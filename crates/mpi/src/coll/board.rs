@@ -322,10 +322,12 @@ impl<'p, 'a> Turn<'p, 'a> {
         match self.ground.resolve(&data.span)? {
             Ok(bytes) => {
                 let (target, length) = (bytes.address.offset(data.skip as i64), data.length as usize);
-                if self.ground.past_caches {
+                if length == size_of::<u64>() {
+                    target.copy_apart(source, length);
+                } else if self.ground.past_caches {
                     target.stream_from(source, length);
                 } else {
-                    target.copy_apart(source, length);
+                    target.copy_written(source, length);
                 }
             }
             Err(buffer) => {

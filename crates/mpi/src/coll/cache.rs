@@ -51,9 +51,17 @@ impl Work {
         Box::new(Work { key, era, row, schedule, moved_bytes, in_flight, scratch })
     }
 
+    #[inline(always)]
+    fn is_for(&self, key: &Key, era: u32) -> bool {
+        self.era == era && self.key.as_ref() == Some(key)
+    }
+
     /// The working memory of the run that begins.
     pub(super) fn scratch(&mut self, process: &Process) -> UserAddress {
         let bytes = self.schedule.scratch_bytes();
+        if bytes == 0 {
+            return UserAddress::NULL;
+        }
         if bytes > KEPT_SCRATCH && matches!(self.scratch, Memory::None) {
             self.scratch = Memory::Borrowed(process.staging.take(bytes));
         }
@@ -89,24 +97,30 @@ impl fmt::Debug for Work {
     }
 }
 
+/// A box moves as one word: they are taken and given back with every call.
+type Kept = Vec<Box<Work>>;
+
 /// The schedules that a communicator has used last. One in every communicator.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// The last one used stands last. A box moves as one word.
-    #[expect(clippy::vec_box, reason = "taken and given back with every call")]
-    kept: Guarded<Vec<Box<Work>>>,
+    /// The last one used stands last.
+    kept: Guarded<Kept>,
 }
 
 impl Cache {
     /// What was kept for a key, unless there is nothing or it is in use.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&self, key: &Key, era: u32) -> Option<Box<Work>> {
-        let is_it = |work: &Work| work.era == era && work.key.as_ref() == Some(key);
         let mut kept = self.kept.lock();
-        if kept.last().is_some_and(|work| is_it(work)) {
+        if kept.last().is_some_and(|work| work.is_for(key, era)) {
             return kept.pop();
         }
-        let index = kept.iter().rposition(|work| is_it(work))?;
+        Cache::take_earlier(&mut kept, key, era)
+    }
+
+    #[inline(never)]
+    fn take_earlier(kept: &mut Kept, key: &Key, era: u32) -> Option<Box<Work>> {
+        let index = kept.iter().rposition(|work| work.is_for(key, era))?;
         Some(kept.remove(index))
     }
 

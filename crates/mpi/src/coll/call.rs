@@ -1,7 +1,7 @@
 //! A collective call, its arguments checked, and what it means for the choice of a schedule.
 
 use super::Settings;
-use super::execution::Parts;
+use super::execution::{Parts, Rest};
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
@@ -45,7 +45,7 @@ pub enum BlockTypes<'a> {
 
 impl Side<'_> {
     #[inline]
-    fn address(&self) -> UserAddress {
+    pub(super) fn address(&self) -> UserAddress {
         match self {
             Side::None => UserAddress::NULL,
             Side::Even { address, .. } | Side::Varied { address, .. } => *address,
@@ -53,7 +53,7 @@ impl Side<'_> {
     }
 
     #[inline]
-    fn datatype(&self) -> Option<&Arc<Datatype>> {
+    pub(super) fn datatype(&self) -> Option<&Arc<Datatype>> {
         match self {
             Side::None => None,
             Side::Even { datatype, .. } => Some(datatype),
@@ -65,7 +65,7 @@ impl Side<'_> {
     }
 
     #[inline]
-    fn datatypes(&self) -> &[Arc<Datatype>] {
+    pub(super) fn datatypes(&self) -> &[Arc<Datatype>] {
         match self {
             Side::None | Side::Even { .. } => &[],
             Side::Varied { blocks, .. } => match &blocks.datatypes {
@@ -210,11 +210,18 @@ impl<'a> Call<'a> {
             communicator: self.communicator,
             send: self.send.address(),
             recv: self.recv.address(),
-            send_type: self.send.datatype(),
-            recv_type: self.recv.datatype(),
-            send_types: self.send.datatypes(),
-            recv_types: self.recv.datatypes(),
-            op: self.op,
+            rest: Rest::Call(self),
+        }
+    }
+
+    /// The datatype of a span; none for bytes.
+    pub(super) fn datatype(&self, kind: Kind) -> Option<&Arc<Datatype>> {
+        match kind {
+            Kind::Bytes => None,
+            Kind::Send => self.send.datatype(),
+            Kind::Recv => self.recv.datatype(),
+            Kind::SendAt(index) => self.send.datatypes().get(index as usize),
+            Kind::RecvAt(index) => self.recv.datatypes().get(index as usize),
         }
     }
 

@@ -37,12 +37,14 @@ pub(super) struct Parts<'a> {
     pub(super) communicator: &'a Arc<Communicator>,
     pub(super) send: UserAddress,
     pub(super) recv: UserAddress,
-    pub(super) send_type: Option<&'a Arc<Datatype>>,
-    pub(super) recv_type: Option<&'a Arc<Datatype>>,
-    /// Datatypes of single blocks.
-    pub(super) send_types: &'a [Arc<Datatype>],
-    pub(super) recv_types: &'a [Arc<Datatype>],
-    pub(super) op: Option<&'a Arc<Op>>,
+    pub(super) rest: Rest<'a>,
+}
+
+/// Where the datatypes and the operator are found, which most runs do not ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rest<'a> {
+    Call(&'a Call<'a>),
+    Kept(&'a OwnedParts),
 }
 
 impl<'a> Parts<'a> {
@@ -61,19 +63,25 @@ impl<'a> Parts<'a> {
     }
 
     /// The datatype of a span; `None` for bytes.
-    #[inline]
+    #[inline(always)]
     fn datatype(&self, kind: Kind) -> Result<Option<&'a Arc<Datatype>>> {
-        let datatype = match kind {
-            Kind::Bytes => return Ok(None),
-            Kind::Send => self.send_type,
-            Kind::Recv => self.recv_type,
-            Kind::SendAt(index) => self.send_types.get(index as usize),
-            Kind::RecvAt(index) => self.recv_types.get(index as usize),
+        if kind == Kind::Bytes { Ok(None) } else { self.find_datatype(kind).map(Some) }
+    }
+
+    fn find_datatype(&self, kind: Kind) -> Result<&'a Arc<Datatype>> {
+        let datatype = match self.rest {
+            Rest::Call(call) => call.datatype(kind),
+            Rest::Kept(parts) => parts.datatype(kind),
         };
-        if datatype.is_none() {
-            return Err(no_datatype(kind));
+        datatype.ok_or_else(|| no_datatype(kind))
+    }
+
+    #[inline]
+    fn op(&self) -> Option<&'a Arc<Op>> {
+        match self.rest {
+            Rest::Call(call) => call.op,
+            Rest::Kept(parts) => parts.op.as_ref(),
         }
-        Ok(datatype)
     }
 }
 
@@ -150,7 +158,7 @@ impl<'a> Ground<'_, 'a> {
     /// `inout = input (op) inout`.
     #[inline]
     pub(super) fn reduce_from(&self, input: UserAddress, inout: &Span) -> Result<()> {
-        let (Some(op), Some(datatype)) = (self.parts.op, self.parts.datatype(inout.kind)?) else {
+        let (Some(op), Some(datatype)) = (self.parts.op(), self.parts.datatype(inout.kind)?) else {
             return Err(Error::new(MPI_ERR_INTERN, "a reduction needs an operator and a datatype"));
         };
         op.reduce(datatype, input, self.address(inout), inout.count)
@@ -171,29 +179,30 @@ pub(super) struct OwnedParts {
 }
 
 impl OwnedParts {
-    pub(super) fn new(parts: &Parts<'_>) -> OwnedParts {
+    pub(super) fn new(call: &Call<'_>) -> OwnedParts {
         OwnedParts {
-            communicator: Arc::clone(parts.communicator),
-            send: parts.send,
-            recv: parts.recv,
-            send_type: parts.send_type.cloned(),
-            recv_type: parts.recv_type.cloned(),
-            send_types: parts.send_types.into(),
-            recv_types: parts.recv_types.into(),
-            op: parts.op.cloned(),
+            communicator: Arc::clone(call.communicator),
+            send: call.send.address(),
+            recv: call.recv.address(),
+            send_type: call.send.datatype().cloned(),
+            recv_type: call.recv.datatype().cloned(),
+            send_types: call.send.datatypes().into(),
+            recv_types: call.recv.datatypes().into(),
+            op: call.op.cloned(),
         }
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {
-        Parts {
-            communicator: &self.communicator,
-            send: self.send,
-            recv: self.recv,
-            send_type: self.send_type.as_ref(),
-            recv_type: self.recv_type.as_ref(),
-            send_types: &self.send_types,
-            recv_types: &self.recv_types,
-            op: self.op.as_ref(),
+        Parts { communicator: &self.communicator, send: self.send, recv: self.recv, rest: Rest::Kept(self) }
+    }
+
+    fn datatype(&self, kind: Kind) -> Option<&Arc<Datatype>> {
+        match kind {
+            Kind::Bytes => None,
+            Kind::Send => self.send_type.as_ref(),
+            Kind::Recv => self.recv_type.as_ref(),
+            Kind::SendAt(index) => self.send_types.get(index as usize),
+            Kind::RecvAt(index) => self.recv_types.get(index as usize),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Process {
             return Request::complete(Some(call.communicator), Err(error));
         }
         let background = Background {
-            parts: OwnedParts::new(&call.parts()),
+            parts: OwnedParts::new(call),
             execution: Some(Execution::new(self, call, self.work(call, None))),
         };
         Request::composite(self, call.communicator, Box::new(background))

@@ -35,7 +35,7 @@ impl Process {
         let shape = call.shape(settings.oversubscribed, None);
         let schedule = call.schedule(shape, self);
         let persistent = Persistent {
-            parts: Arc::new(OwnedParts::new(&call.parts())),
+            parts: Arc::new(OwnedParts::new(call)),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),
             home: Arc::new(Mutex::new(Some(Work::new(None, 0, schedule, shape.moved_bytes())))),
         };

@@ -12,7 +12,7 @@ use crate::request::operation::{Operation, Outcome, lost};
 use crate::request::slots::{Completion, SlotName};
 use crate::request::{Status, status_of};
 use parnass_counters::watch;
-use parnass_portals::{Ack, Appended, EntryHandle, List, ProcessId, Protocol, Put, PutOutcome};
+use parnass_portals::{Ack, Appended, EntryHandle, Follow, List, ProcessId, Protocol, Put, PutOutcome};
 
 impl Process {
     /// Waits for the events of a borrowed slot and gives it back.
@@ -71,7 +71,7 @@ impl Process {
         let synchronous = mode == SendMode::Synchronous;
         let target = communicator.peer(target);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        if !synchronous && self.put_short(target, match_bits, data) {
+        if !synchronous && self.put_short(target, match_bits, data, Follow::Nothing) {
             return Ok(());
         }
         self.send_data_longer(target, match_bits, data, synchronous)
@@ -236,7 +236,7 @@ impl Process {
             // What is buffered goes first, and then there is only the receive.
             let data = Data { memory: address.into(), length: send.size() };
             let match_bits = match_bits(communicator, plane, to.tag as u32);
-            if self.put_short(communicator.peer(to.rank), match_bits, data) {
+            if self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing) {
                 return self.receive(communicator, receive, from.rank, from.tag);
             }
         }

@@ -11,6 +11,7 @@ use crate::pt2pt::transfer::{match_bits, sending};
 use crate::pt2pt::{Envelope, SendMode};
 use crate::request::Request;
 use crate::request::operation::{Direction, Operation, Outcome};
+use parnass_portals::Follow;
 use std::sync::Arc;
 
 impl Process {
@@ -29,7 +30,7 @@ impl Process {
         }
         let (data, _description) = self.described.data(buffer);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        self.put_short(communicator.peer(target), match_bits, data)
+        self.put_short(communicator.peer(target), match_bits, data, Follow::More)
     }
 
     /// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.

@@ -11,7 +11,7 @@ use crate::pt2pt::described::{Data, Description, Held};
 use crate::request::operation::{Direction, Operation, Outcome, State, outcome};
 use crate::request::slots::{Completion, SlotName};
 use parnass_portals::{
-    Ack, Appended, EntryHandle, List, MatchEntry, Memory, ProcessId, Protocol, Put, PutOutcome,
+    Ack, Appended, EntryHandle, Follow, List, MatchEntry, Memory, ProcessId, Protocol, Put, PutOutcome,
 };
 
 /// The low half of the match bits: the tag.
@@ -73,7 +73,7 @@ pub(crate) enum Posted {
 impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
     #[inline(always)]
-    pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
+    pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data, follow: Follow) -> bool {
         self.changeable.protocol(data.length) == Protocol::Buffered
             && self.nic().put_short(
                 target,
@@ -81,6 +81,7 @@ impl Process {
                 SlotName::NONE.user(),
                 data.memory,
                 data.length as usize,
+                follow,
             )
     }
 
@@ -95,7 +96,7 @@ impl Process {
         owner: Option<u32>,
     ) -> Result<Started> {
         self.check_send(target, match_bits)?;
-        if !synchronous && self.put_short(target, match_bits, data) {
+        if !synchronous && self.put_short(target, match_bits, data, Follow::Nothing) {
             if owner.is_some() {
                 note_immediate();
             }
