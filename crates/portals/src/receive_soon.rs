@@ -119,7 +119,7 @@ impl Core {
     }
 
     /// Receives an unexpected message whose bytes are in its record, and releases the lock.
-    #[inline(always)]
+    #[inline(never)]
     fn receive_kept(&self, nic: &Nic, index: u32, memory: UserAddress, room: usize) -> Received {
         nic.unexpected.remove(&nic.slab, &nic.classes, index);
         let record = nic.slab.at(index);
