@@ -189,6 +189,21 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         self.streams.watch_lightly(prospect);
     }
 
+    fn holds(&self) -> bool {
+        if self.streams.carrier.wants_look() {
+            return self.poll();
+        }
+        self.streams.send_own_gathered();
+        match self.streams.incoming.try_lock() {
+            Ok(incoming) => incoming.has_ready() || self.streams.has_told(),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                poisoned.into_inner().has_ready() || self.streams.has_told()
+            }
+            // Somebody takes messages now.
+            Err(TryLockError::WouldBlock) => true,
+        }
+    }
+
     fn more_follows(&self, target: u32) {
         self.streams.more_follows(target);
     }

@@ -91,6 +91,11 @@ pub trait Network: Send + Sync {
     /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
     fn arm_lightly(&self, prospect: Prospect);
 
+    /// Whether something was read that nobody has taken. Sends what was gathered.
+    fn holds(&self) -> bool {
+        self.poll()
+    }
+
     /// Something is about to follow the next message to `target`, and may be sent together with it. What does not follow within a
     /// millisecond is not waited for.
     fn more_follows(&self, target: u32);
@@ -159,6 +164,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm_lightly(&self, prospect: Prospect) {
         N::arm_lightly(self, prospect);
+    }
+
+    fn holds(&self) -> bool {
+        N::holds(self)
     }
 
     fn more_follows(&self, target: u32) {
