@@ -49,6 +49,8 @@ pub struct Put {
     pub source: Memory,
     pub length: usize,
     pub protocol: Protocol,
+    /// Whether the caller does nothing else until the source may be reused.
+    pub blocking: bool,
     pub ack: Ack,
     /// Comes back in the events of this put at the initiator.
     pub user: u64,

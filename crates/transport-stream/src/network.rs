@@ -97,6 +97,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         C::STREAM_BYTES
     }
 
+    fn unasked_bytes(&self) -> usize {
+        C::UNASKED_BYTES
+    }
+
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         self.streams.post(target, tag, words)
     }

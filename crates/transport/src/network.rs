@@ -50,6 +50,11 @@ pub trait Network: Send + Sync {
     /// The longest payload of [`Network::stream`], in bytes.
     fn stream_bytes(&self) -> usize;
 
+    /// Of who could do something else while its target is asked, what is longer is better not sent before.
+    fn unasked_bytes(&self) -> usize {
+        self.stream_bytes()
+    }
+
     /// Sends one message of up to [`parnass_base::lane::WORDS`] words, in order per target. `false`: no room now.
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
 
@@ -120,6 +125,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn stream_bytes(&self) -> usize {
         N::stream_bytes(self)
+    }
+
+    fn unasked_bytes(&self) -> usize {
+        N::unasked_bytes(self)
     }
 
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
