@@ -3,7 +3,7 @@
    files, time. Ranks work in pairs; the argument "nodes" says that the ranks of a pair are on different nodes. */
 #include "tool.h"
 
-enum { SHORT = 24, MIDDLE = 12288, LONG = 1 << 20, TAG = 5 };
+enum { SHORT = 24, MIDDLE = 12288, LONG = 2 << 20, TAG = 5 };
 
 static MPI_T_pvar_session session;
 static int peer, nodes;

@@ -93,7 +93,8 @@ impl Core {
         let network = self.network();
         self.expect(target, u32::from(ack));
         let unasked = put.protocol == Protocol::Buffered || put.length > CHOSEN_DIRECT;
-        if unasked && put.length <= network.stream_bytes() {
+        let longest = if put.blocking { network.stream_bytes() } else { network.unasked_bytes() };
+        if unasked && put.length <= longest {
             let words = [put.match_bits, put.header_data, put.user];
             let tag = message::tag(STREAM, usize::from(ack), self.me);
             let (source, _together) = self.together(put.source, put.length);

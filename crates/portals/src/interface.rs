@@ -49,6 +49,8 @@ pub struct Put {
     pub source: Memory,
     pub length: usize,
     pub protocol: Protocol,
+    /// Whether the caller does nothing else until the source may be reused.
+    pub blocking: bool,
     pub ack: Ack,
     /// Comes back in the events of this put at the initiator.
     pub user: u64,
@@ -705,11 +707,12 @@ impl Interface {
         }
         core.transport.show(parnass_transport::Waiting::Not);
         if core.wheel.is_there() {
-            core.transport.attend_soon(Prospect::Request);
             // Who has sent a request since the last look rang while the helper still saw this thread wait. Pairs with the fence in the
-            // helper's sleep: it sees that nobody waits any more, or what it would have slept through is seen here.
+            // helper's sleep: it sees that nobody waits any more, or what it would have slept through is seen here. And with the one in
+            // `Watch::arrivals`: a keeper that has found this thread waiting is asked to come again.
             full_fence();
-            if core.needs_help() {
+            core.transport.attend_soon(Prospect::Request);
+            if core.is_left_with_any() {
                 core.transport.ring_helper(core.me);
                 return;
             }

@@ -372,9 +372,17 @@ impl Core {
 
     /// Whether there is work that should not wait for the owner.
     pub fn needs_help(&self) -> bool {
+        self.transport.poll(self.me) || self.holds_work()
+    }
+
+    /// As [`Core::needs_help`], for an owner who leaves: what comes over a network from now on is the attendant's.
+    pub fn is_left_with_any(&self) -> bool {
+        self.transport.holds(self.me) || self.holds_work()
+    }
+
+    fn holds_work(&self) -> bool {
         let control = &self.own().control;
-        self.transport.poll(self.me)
-            || control.unclaimed.load(Ordering::Relaxed) != 0
+        control.unclaimed.load(Ordering::Relaxed) != 0
             || self.is_called()
             || self.delayed_count.load(Ordering::Relaxed) != 0
             || self.pipes_move()

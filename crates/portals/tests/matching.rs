@@ -86,6 +86,7 @@ fn run(steps: &[Step]) {
         source: memory.address().into(),
         length: 8,
         protocol: Protocol::Buffered,
+        blocking: false,
         ack: Ack::None,
         user: 0,
     };

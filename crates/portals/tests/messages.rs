@@ -45,6 +45,7 @@ fn put(target: u32, match_bits: u64, source: &Scratch, length: usize, protocol: 
         source: source.address().into(),
         length,
         protocol,
+        blocking: false,
         ack,
         user: 1_000 + match_bits,
     }

@@ -87,6 +87,7 @@ fn rank_of_the_job() {
             source: source.address().into(),
             length,
             protocol,
+            blocking: false,
             ack: Ack::None,
             user: 1,
         };

@@ -491,6 +491,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.duty.give(attendant);
     }
 
+    fn holds(&self, me: u32) -> bool {
+        self.near.poll(self.place(me)) || self.pending.load(Ordering::Relaxed) || self.network.holds()
+    }
+
     fn look_afar(&self) -> bool {
         self.look()
     }

@@ -25,6 +25,7 @@ impl Side {
             source: memory.address().into(),
             length,
             protocol,
+            blocking: false,
             ack: Ack::None,
             user: 3,
         };

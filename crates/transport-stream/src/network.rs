@@ -97,6 +97,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         C::STREAM_BYTES
     }
 
+    fn unasked_bytes(&self) -> usize {
+        C::UNASKED_BYTES
+    }
+
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         self.streams.post(target, tag, words)
     }
@@ -187,6 +191,21 @@ impl<C: Carrier> Network for StreamNetwork<C> {
     #[inline]
     fn arm_lightly(&self, prospect: Prospect) {
         self.streams.watch_lightly(prospect);
+    }
+
+    fn holds(&self) -> bool {
+        if self.streams.carrier.wants_look() {
+            return self.poll();
+        }
+        self.streams.send_own_gathered();
+        match self.streams.incoming.try_lock() {
+            Ok(incoming) => incoming.has_ready() || self.streams.has_told(),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                poisoned.into_inner().has_ready() || self.streams.has_told()
+            }
+            // Somebody takes messages now.
+            Err(TryLockError::WouldBlock) => true,
+        }
     }
 
     fn more_follows(&self, target: u32) {

@@ -82,6 +82,9 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
     /// The longest payload that is sent before anybody has asked for it, in bytes; at most what a frame may bring.
     const STREAM_BYTES: usize = 64 << 10;
 
+    /// The same of a sender that could do something else while its target is asked.
+    const UNASKED_BYTES: usize = Self::STREAM_BYTES;
+
     /// Whether who arms must look until [`Carrier::is_settled`]: then the keeper does it for those who do not look.
     const SETTLES: bool = false;
 

@@ -3,7 +3,7 @@
 
 use crate::link::{Loss, STALE, Streams, lock};
 use crate::pipe::Carrier;
-use parnass_base::atomics::Ordering;
+use parnass_base::atomics::{Ordering, full_fence};
 use parnass_transport::Waker;
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,8 @@ impl Watch {
         }
         streams.watched.store(false, Ordering::Relaxed);
         let asked = streams.armed.swap(false, Ordering::Relaxed);
+        // Pairs with the fence in `Interface::leave`: who stops waiting asks for this thread again, or is found computing below.
+        full_fence();
         streams.moved.store(false, Ordering::Relaxed);
         let comes_back = streams.stale.load(Ordering::Relaxed) != 0;
         if (self.waker)() || streams.moved.load(Ordering::Relaxed) {

@@ -301,6 +301,12 @@ pub trait Transport: Send + Sync {
         let _ = attendant;
     }
 
+    /// Whether something is known to be there for this process that nobody has taken: as [`Transport::poll`] of its own, but a network is
+    /// not asked for what may just have come.
+    fn holds(&self, me: u32) -> bool {
+        self.poll(me)
+    }
+
     /// Whether the network has brought something, after a look at every peer of it.
     fn look_afar(&self) -> bool {
         false

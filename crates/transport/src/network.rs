@@ -50,6 +50,11 @@ pub trait Network: Send + Sync {
     /// The longest payload of [`Network::stream`], in bytes.
     fn stream_bytes(&self) -> usize;
 
+    /// Of who could do something else while its target is asked, what is longer is better not sent before.
+    fn unasked_bytes(&self) -> usize {
+        self.stream_bytes()
+    }
+
     /// Sends one message of up to [`parnass_base::lane::WORDS`] words, in order per target. `false`: no room now.
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool;
 
@@ -91,6 +96,11 @@ pub trait Network: Send + Sync {
     /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
     fn arm_lightly(&self, prospect: Prospect);
 
+    /// Whether something was read that nobody has taken. Sends what was gathered.
+    fn holds(&self) -> bool {
+        self.poll()
+    }
+
     /// Something is about to follow the next message to `target`, and may be sent together with it. What does not follow within a
     /// millisecond is not waited for.
     fn more_follows(&self, target: u32);
@@ -115,6 +125,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn stream_bytes(&self) -> usize {
         N::stream_bytes(self)
+    }
+
+    fn unasked_bytes(&self) -> usize {
+        N::unasked_bytes(self)
     }
 
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
@@ -159,6 +173,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm_lightly(&self, prospect: Prospect) {
         N::arm_lightly(self, prospect);
+    }
+
+    fn holds(&self) -> bool {
+        N::holds(self)
     }
 
     fn more_follows(&self, target: u32) {

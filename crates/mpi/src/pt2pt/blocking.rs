@@ -94,6 +94,7 @@ impl Process {
             source: data.memory,
             length: data.length as usize,
             protocol: self.changeable.protocol(data.length),
+            blocking: true,
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };

@@ -111,6 +111,7 @@ impl Process {
             source: data.memory,
             length: data.length as usize,
             protocol: self.changeable.protocol(data.length),
+            blocking: false,
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
         };
