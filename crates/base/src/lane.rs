@@ -330,7 +330,11 @@ impl<'a> Lane<'a> {
         slot.fill(HEAD, source, here);
         if producer.overlaps {
             slot.commit(first, further, tag);
-            self.hand_on(producer, slot, first);
+            if further == 0 {
+                self.hand_on(producer, slot, first);
+            } else if producer.hands_over {
+                hand_over(slot);
+            }
         }
         let (mut position, end) = (first + 1, first + 1 + further as u64);
         let mut done = here;
