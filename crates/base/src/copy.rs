@@ -8,6 +8,15 @@
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
+/// Shorter copies do not fetch their target's lines.
+#[cfg(target_arch = "x86_64")]
+const FETCHING_LEAST: usize = 4096;
+/// So far ahead they are fetched, and where lines of several places are copied in turn.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 1024;
+#[cfg(target_arch = "x86_64")]
+const ROW_AHEAD: usize = 512;
+
 /// Shorter copies are left to the C library, which does not use `rep movsb` for them.
 #[cfg(target_arch = "x86_64")]
 const LEAST: usize = 1024;
@@ -21,29 +30,73 @@ pub unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
     if length >= LEAST && std::is_x86_feature_detected!("avx") {
         // SAFETY: the processor has AVX; the rest is promised by the caller.
-        return unsafe { copy_by_vectors(source, target, length) };
+        return unsafe { copy_by_vectors::<false>(source, target, length) };
     }
     // SAFETY: promised by the caller.
     unsafe { std::ptr::copy_nonoverlapping(source, target, length) }
+}
+
+/// As [`copy`], of what another core has just written, to memory that may lie in no cache of this core: its lines are fetched meanwhile.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub unsafe fn copy_from_written(source: *const u8, target: *mut u8, length: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if length >= FETCHING_LEAST && std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX; the rest is promised by the caller.
+        return unsafe { copy_by_vectors::<true>(source, target, length) };
+    }
+    // SAFETY: promised by the caller.
+    unsafe { copy(source, target, length) }
 }
 
 /// # Safety
 /// As for [`copy`], and the processor has AVX; `length` is at least 128.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
-unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
+unsafe fn copy_by_vectors<const FETCHES: bool>(source: *const u8, target: *mut u8, length: usize) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_store_si256, _mm256_storeu_si256};
     const VECTOR: usize = size_of::<__m256i>();
     const BLOCK: usize = 4 * VECTOR;
     // SAFETY: every access below lies inside the two ranges: the first and the last block are whole since
-    // `length` is at least one block, and the loop ends before the last block.
+    // `length` is at least one block, and the loops take whole strides and blocks of what is left.
     unsafe {
         let vector = |at: usize| source.add(at).cast::<__m256i>();
         let place = |at: usize| target.add(at).cast::<__m256i>();
-        // Single variables, not arrays: those went through the stack.
-        let mut at = VECTOR - target.addr() % VECTOR;
+        let fetch = |at: usize| {
+            if FETCHES {
+                crate::atomics::fetch_to_write(place(at.min(length - 1)));
+            }
+        };
+        if FETCHES {
+            (0..AHEAD).step_by(LINE).for_each(fetch);
+        }
+        let mut at = LINE - target.addr() % LINE;
         _mm256_storeu_si256(place(0), _mm256_loadu_si256(vector(0)));
+        _mm256_storeu_si256(place(VECTOR), _mm256_loadu_si256(vector(VECTOR)));
+        while let Some(stride) = stride(length - at) {
+            for line in (at..at + stride).step_by(LINE) {
+                let both = |row: usize| {
+                    let from = line + row * stride;
+                    fetch(from + ROW_AHEAD);
+                    (_mm256_loadu_si256(vector(from)), _mm256_loadu_si256(vector(from + VECTOR)))
+                };
+                let store = |row: usize, (first, second)| {
+                    let to = line + row * stride;
+                    _mm256_store_si256(place(to), first);
+                    _mm256_store_si256(place(to + VECTOR), second);
+                };
+                let (first, second, third, fourth) = (both(0), both(1), both(2), both(3));
+                store(0, first);
+                store(1, second);
+                store(2, third);
+                store(3, fourth);
+            }
+            at += ROWS * stride;
+        }
         while at + BLOCK <= length {
+            // Single variables, not arrays: those went through the stack.
             let first = _mm256_loadu_si256(vector(at));
             let second = _mm256_loadu_si256(vector(at + VECTOR));
             let third = _mm256_loadu_si256(vector(at + 2 * VECTOR));
@@ -52,6 +105,8 @@ unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
             _mm256_store_si256(place(at + VECTOR), second);
             _mm256_store_si256(place(at + 2 * VECTOR), third);
             _mm256_store_si256(place(at + 3 * VECTOR), fourth);
+            fetch(at + AHEAD);
+            fetch(at + AHEAD + LINE);
             at += BLOCK;
         }
         // The last block again, unaligned.
@@ -65,6 +120,23 @@ unsafe fn copy_by_vectors(source: *const u8, target: *mut u8, length: usize) {
         _mm256_storeu_si256(place(last + 2 * VECTOR), third);
         _mm256_storeu_si256(place(last + 3 * VECTOR), fourth);
     }
+}
+
+/// Bytes that a longer copy takes from several places in turn, each at most a page long.
+#[cfg(target_arch = "x86_64")]
+const ROWS: usize = 4;
+#[cfg(target_arch = "x86_64")]
+const ROW: usize = 4096;
+/// Where less than so much is left, it is copied from one end to the other.
+#[cfg(target_arch = "x86_64")]
+const ROWS_LEAST: usize = ROWS * ROW - 256;
+
+/// How far apart the places are that a copy takes lines from in turn when so much is left. A core fetches ahead page by page, each by itself: from
+/// several pages at once more lines are on their way, which counts where they come from another core.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn stride(left: usize) -> Option<usize> {
+    (left >= ROWS_LEAST).then(|| (left / ROWS).min(ROW) / LINE * LINE)
 }
 
 /// Bytes of the target that are fetched while those before them are written.
@@ -175,11 +247,29 @@ unsafe fn stream_by_vectors(source: *const u8, target: *mut u8, length: usize) {
     let mut at = 0;
     // SAFETY: whole lines inside the two ranges, then the rest of them.
     unsafe {
+        let both = |from: usize| {
+            (
+                _mm256_loadu_si256(source.add(from).cast()),
+                _mm256_loadu_si256(source.add(from + VECTOR).cast()),
+            )
+        };
+        let store = |to: usize, (first, second)| {
+            _mm256_stream_si256(target.add(to).cast(), first);
+            _mm256_stream_si256(target.add(to + VECTOR).cast(), second);
+        };
+        while let Some(stride) = stride(whole - at) {
+            for line in (at..at + stride).step_by(LINE) {
+                let row = |number: usize| line + number * stride;
+                let (first, second, third, fourth) = (both(row(0)), both(row(1)), both(row(2)), both(row(3)));
+                store(row(0), first);
+                store(row(1), second);
+                store(row(2), third);
+                store(row(3), fourth);
+            }
+            at += ROWS * stride;
+        }
         while at < whole {
-            let first = _mm256_loadu_si256(source.add(at).cast());
-            let second = _mm256_loadu_si256(source.add(at + VECTOR).cast());
-            _mm256_stream_si256(target.add(at).cast(), first);
-            _mm256_stream_si256(target.add(at + VECTOR).cast(), second);
+            store(at, both(at));
             at += LINE;
         }
         std::ptr::copy_nonoverlapping(source.add(whole), target.add(whole), length - whole);
@@ -194,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_stream_arrives_whole() {
-        let source: Vec<u8> = (0..5000u32).map(|number| (number * 11 + number / 256) as u8).collect();
-        let place = crate::Scratch::new(5000);
+        let source: Vec<u8> = (0..41_000u32).map(|number| (number * 11 + number / 256) as u8).collect();
+        let place = crate::Scratch::new(41_000);
         for (from, to, length) in [
             (0, 0, 0),
             (3, 0, 63),
@@ -207,11 +297,14 @@ mod tests {
             (7, 63, 1),
             (9, 33, 20),
             (2, 5, 4000),
+            (0, 0, 16384),
+            (9, 16, 40_000),
+            (1, 33, 33_333),
         ] {
-            place.address().write(&[0xee; 5000]);
+            place.address().write(&[0xee; 41_000]);
             // SAFETY: both ranges lie inside their memory.
             unsafe { stream(source.as_ptr().add(from), place.address().as_ptr().add(to), length) };
-            let mut seen = [0; 5000];
+            let mut seen = [0; 41_000];
             place.address().read(&mut seen);
             assert_eq!(seen[to..to + length], source[from..from + length]);
             assert!(seen[..to].iter().chain(&seen[to + length..]).all(|byte| *byte == 0xee));
@@ -234,14 +327,19 @@ mod tests {
 
     #[test]
     fn every_length_and_offset_arrives_and_nothing_beside_it_changes() {
-        let source: Vec<u8> = (0..6000u32).map(|number| (number * 7 + number / 256) as u8).collect();
-        for length in (0..300).chain(1000..1300).chain([2047, 2048, 4096, 5000]) {
+        let source: Vec<u8> = (0..41_000u32).map(|number| (number * 7 + number / 256) as u8).collect();
+        for length in
+            (0..300).chain(1000..1300).chain([2047, 2048, 4096, 5000, 16_200, 16_384, 16_500, 33_333, 40_000])
+        {
             for (from, to) in [(0, 0), (16, 64), (1, 0), (0, 1), (31, 33), (63, 5)] {
                 let mut target = vec![0xee; length + 200];
-                // SAFETY: both ranges lie inside their vectors.
-                unsafe { copy(source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
-                assert_eq!(target[to..to + length], source[from..from + length], "{length} {from} {to}");
-                assert!(target[..to].iter().chain(&target[to + length..]).all(|byte| *byte == 0xee));
+                for how in [copy, copy_from_written] {
+                    target.fill(0xee);
+                    // SAFETY: both ranges lie inside their vectors.
+                    unsafe { how(source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
+                    assert_eq!(target[to..to + length], source[from..from + length], "{length} {from} {to}");
+                    assert!(target[..to].iter().chain(&target[to + length..]).all(|byte| *byte == 0xee));
+                }
             }
         }
     }

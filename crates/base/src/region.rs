@@ -8,7 +8,7 @@
 //! [`Window::reserve`] first, so that a machine without memory gives an error and not a SIGBUS.
 
 use crate::address::UserAddress;
-use crate::copy::copy;
+use crate::copy::copy_from_written;
 use crate::record::Record;
 use std::io;
 use std::ops::Deref;
@@ -276,13 +276,13 @@ impl Window {
         unsafe { &*pointer }
     }
 
-    /// Copies `length` bytes from `offset` to `target`.
+    /// Copies `length` bytes from `offset`, which another process has just written, to `target`.
     #[inline]
     pub fn copy_out(&self, offset: usize, target: UserAddress, length: usize) {
         let pointer = self.pointer(offset, length);
         // SAFETY: `target` was promised valid when it was made, the source lies inside the mapping, which no user
         // memory overlaps.
-        unsafe { copy(pointer, target.as_ptr(), length) }
+        unsafe { copy_from_written(pointer, target.as_ptr(), length) }
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Incoming {
 fn unit(length: u64) -> u64 {
     match length {
         0..0x2_0000 => 8 << 10,
-        0x2_0000..0x8_0000 => 16 << 10,
+        0x2_0000..0x4_0000 => 16 << 10,
         _ => 32 << 10,
     }
 }
