@@ -93,9 +93,9 @@ impl UserAddress {
 
     /// As [`UserAddress::copy_apart`], of what another core has written.
     #[inline]
-    pub fn copy_written(self, source: UserAddress, length: usize) {
+    pub fn copy_from_written(self, source: UserAddress, length: usize) {
         // SAFETY: both addresses were promised valid for the operation when they were made.
-        unsafe { crate::copy::copy_written(source.as_ptr(), self.as_ptr(), length) }
+        unsafe { crate::copy::copy_from_written(source.as_ptr(), self.as_ptr(), length) }
     }
 
     /// Has `length` bytes from here on, which this core is about to read, brought to it all at once. Only a hint.

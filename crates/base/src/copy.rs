@@ -164,58 +164,6 @@ pub unsafe fn copy_to_read(source: *const u8, target: *mut u8, length: usize) {
     }
 }
 
-/// How many pages are read at once of what another core has written, and bytes of each in turn.
-#[cfg(target_arch = "x86_64")]
-const PAGES: usize = 4;
-#[cfg(target_arch = "x86_64")]
-const TURN: usize = 256;
-
-/// As [`copy`], of what another core has written: four pages are read at once, since the processor fetches ahead in each of them, and in
-/// one alone not enough to fill the way between two cores.
-///
-/// # Safety
-/// As for [`copy`].
-#[inline]
-pub unsafe fn copy_written(source: *const u8, target: *mut u8, length: usize) {
-    let mut at = 0;
-    #[cfg(target_arch = "x86_64")]
-    if length >= PAGES * crate::PAGE && std::is_x86_feature_detected!("avx") {
-        while at + PAGES * crate::PAGE <= length {
-            // SAFETY: the processor has AVX, and so many bytes are a part of what the caller promises.
-            unsafe { copy_pages(source.add(at), target.add(at)) };
-            at += PAGES * crate::PAGE;
-        }
-    }
-    // SAFETY: the rest of what the caller promises.
-    unsafe { copy(source.add(at), target.add(at), length - at) }
-}
-
-/// # Safety
-/// As for [`copy`] of so many pages, and the processor has AVX.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx")]
-unsafe fn copy_pages(source: *const u8, target: *mut u8) {
-    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
-    for turn in (0..crate::PAGE).step_by(TURN) {
-        for page in 0..PAGES {
-            let first = page * crate::PAGE + turn;
-            for at in (first..first + TURN).step_by(2 * LINE) {
-                // SAFETY: two lines inside the pages.
-                unsafe {
-                    let from = source.add(at).cast::<__m256i>();
-                    let to = target.add(at).cast::<__m256i>();
-                    let (first, second) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
-                    let (third, fourth) = (_mm256_loadu_si256(from.add(2)), _mm256_loadu_si256(from.add(3)));
-                    _mm256_storeu_si256(to, first);
-                    _mm256_storeu_si256(to.add(1), second);
-                    _mm256_storeu_si256(to.add(2), third);
-                    _mm256_storeu_si256(to.add(3), fourth);
-                }
-            }
-        }
-    }
-}
-
 /// As [`copy`], past the caches: what is written does not stay in this core's, and where other cores hold the lines these are
 /// not asked for first.
 ///
@@ -308,20 +256,6 @@ mod tests {
             place.address().read(&mut seen);
             assert_eq!(seen[to..to + length], source[from..from + length]);
             assert!(seen[..to].iter().chain(&seen[to + length..]).all(|byte| *byte == 0xee));
-        }
-    }
-
-    #[test]
-    fn what_another_core_has_written_arrives_whole() {
-        let source: Vec<u8> = (0..40_000u32).map(|number| (number * 13 + number / 256) as u8).collect();
-        for length in [0, 1, 8, 4096, 16_383, 16_384, 16_385, 32_768, 39_000] {
-            for (from, to) in [(0, 0), (16, 64), (1, 0), (31, 33)] {
-                let mut target = vec![0xee; length + 200];
-                // SAFETY: both ranges lie inside their vectors.
-                unsafe { copy_written(source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };
-                assert_eq!(target[to..to + length], source[from..from + length], "{length} {from} {to}");
-                assert!(target[..to].iter().chain(&target[to + length..]).all(|byte| *byte == 0xee));
-            }
         }
     }
 

@@ -327,7 +327,7 @@ impl<'p, 'a> Turn<'p, 'a> {
                 } else if self.ground.past_caches {
                     target.stream_from(source, length);
                 } else {
-                    target.copy_written(source, length);
+                    target.copy_from_written(source, length);
                 }
             }
             Err(buffer) => {
