@@ -62,10 +62,12 @@ pub struct Message {
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
     message: Message,
-    /// How many slots follow, from `first` on in `lane`; and [`IN_RUN`].
+    /// How many slots follow, from `first` on in `lane`.
     further: usize,
     first: u64,
-    lane: Option<&'a Lane<'a>>,
+    lane: Option<Lane<'a>>,
+    /// Where its bytes lie, unless in its slots.
+    run: Option<UserAddress>,
 }
 
 impl Deref for Arrived<'_> {
@@ -81,30 +83,21 @@ impl Arrived<'_> {
     /// A message of one slot, or one that came another way.
     #[inline(always)]
     pub fn short(message: Message) -> Self {
-        Arrived { message, further: 0, first: 0, lane: None }
+        Arrived { message, further: 0, first: 0, lane: None, run: None }
     }
 
     /// Whether not all of its bytes are in its first slot.
     #[inline(always)]
     pub fn is_long(&self) -> bool {
-        self.further != 0
-    }
-
-    /// Where its bytes lie, unless in its slots.
-    #[inline(always)]
-    fn run(&self) -> Option<UserAddress> {
-        if self.further & IN_RUN == 0 {
-            return None;
-        }
-        self.lane?.runs.map(|runs| Lane::run_at(runs, self.first - 1))
+        self.further != 0 || self.run.is_some()
     }
 
     /// Its bytes, if it is long; `last`: see [`last_bytes`].
     #[inline(always)]
     pub fn bytes(&self, last: usize) -> usize {
-        match self.run() {
+        match self.run {
             Some(_) => (self.words[HEAD] as usize).min(RUN_BYTES),
-            None => bytes(self.further & MOST_FURTHER, last),
+            None => bytes(self.further, last),
         }
     }
 
@@ -115,13 +108,13 @@ impl Arrived<'_> {
     /// If the message has fewer bytes.
     #[inline]
     pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
-        if let (Some(lane), Some(run)) = (self.lane, self.run()) {
+        if let (Some(lane), Some(run)) = (self.lane, self.run) {
             let copy = |at, part, length| target.offset(at as i64).copy_apart(part, length);
             return self.copy_run(lane, run, length, copy);
         }
         let here = length.min((WORDS - skip) * 8);
         write_words(&self.words[skip..], target, here);
-        let further = self.further & MOST_FURTHER;
+        let further = self.further;
         let (Some(lane), 1..) = (self.lane, further) else {
             assert!(here == length, "{length} bytes of a message of one slot");
             return true;
@@ -152,18 +145,18 @@ impl Arrived<'_> {
     /// long it is. `None`: its bytes do not lie in a row, and nothing was done.
     #[inline]
     pub fn copy_by(&self, length: usize, read: impl FnMut(usize, UserAddress, usize)) -> Option<bool> {
-        Some(self.copy_run(self.lane?, self.run()?, length, read))
+        Some(self.copy_run(self.lane?, self.run?, length, read))
     }
 
     fn copy_run(
         &self,
-        lane: &Lane<'_>,
+        lane: Lane<'_>,
         run: UserAddress,
         length: usize,
         mut read: impl FnMut(usize, UserAddress, usize),
     ) -> bool {
         assert!(length <= RUN_BYTES, "{length} bytes of a run");
-        for step in 0..=self.further & MOST_FURTHER {
+        for step in 0..=self.further {
             // The first slot is there already.
             if step > 0 && !lane.awaits(self.first + step as u64 - 1) {
                 return false;
@@ -467,14 +460,18 @@ impl<'a> Lane<'a> {
 
     /// The message at `position`, if its first slot has been committed, and how many slots it has.
     #[inline(always)]
-    pub fn read(&self, position: u64) -> Option<(Arrived<'_>, usize)> {
+    pub fn read(&self, position: u64) -> Option<(Arrived<'a>, usize)> {
         let word = self.peek(position)?;
         let slot = self.slot(position);
         let words = std::array::from_fn(|index| slot.words[1 + index].load(Ordering::Relaxed));
-        let further = (word >> FURTHER_SHIFT) as usize & (IN_RUN | MOST_FURTHER);
+        let count = (word >> FURTHER_SHIFT) as usize & MOST_FURTHER;
+        let run = if word & (IN_RUN as u64) << FURTHER_SHIFT == 0 {
+            None
+        } else {
+            self.runs.map(|runs| Lane::run_at(runs, position))
+        };
         let message = Message { tag: (word >> TAG_SHIFT) as u32, words };
-        let arrived = Arrived { message, further, first: position + 1, lane: Some(self) };
-        Some((arrived, 1 + (further & MOST_FURTHER)))
+        Some((Arrived { message, further: count, first: position + 1, lane: Some(*self), run }, 1 + count))
     }
 
     /// Has the line of a slot behind the one at `position` brought to this core, for a consumer that is on its way through messages that
@@ -542,7 +539,7 @@ mod tests {
                 parts.resize(at + length, 0);
                 from.read(&mut parts[at..]);
             });
-            assert_eq!(whole, message.run().map(|_| true));
+            assert_eq!(whole, message.run.map(|_| true));
             assert!(whole.is_none() || parts == content[..part]);
         }
     }
@@ -597,7 +594,7 @@ mod tests {
             let after = lane.push_run(producer, 5, [7, 8], length, write).unwrap();
             let before = std::mem::replace(&mut next, after);
             let (message, slots) = lane.read(lane.head()).unwrap();
-            assert!(length == 1 || message.run() == Some(before), "it lies where the one before it said");
+            assert!(length == 1 || message.run == Some(before), "it lies where the one before it said");
             assert_eq!((message.tag, slots, &message.words[..2]), (5, length.div_ceil(STEP), &[7, 8][..]));
             assert!(message.is_long());
             assert_eq!(message.bytes(last_bytes(length)), length);

@@ -6,11 +6,11 @@ use crate::interface::*;
 use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
-use crate::record::{INLINE_BYTES, flag};
+use crate::record::flag;
 use crate::travel::Travel;
+use parnass_base::Ahead;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
-use parnass_base::{Ahead, UserAddress};
 use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
 
 /// Polls before anything is done besides.
@@ -58,14 +58,7 @@ impl Core {
         self.lock(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found != 0 {
-            let flags = nic.slab.at(found).flags.get();
-            // The usual case first: a short message that nobody asks about.
-            if flags == 0
-                && let Place::Run(memory) = entry.memory.place()
-            {
-                return Soon::Received(self.receive_kept(nic, found, memory, entry.length));
-            }
-            if flags & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
+            if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
                 nic.lock().release();
                 return Soon::NeedsEntry;
             }
@@ -116,33 +109,6 @@ impl Core {
             self.finish(&mut outcome);
         }
         result
-    }
-
-    /// Receives an unexpected message whose bytes are in its record, and releases the lock.
-    #[inline(never)]
-    fn receive_kept(&self, nic: &Nic, index: u32, memory: UserAddress, room: usize) -> Received {
-        nic.unexpected.remove(&nic.slab, &nic.classes, index);
-        let record = nic.slab.at(index);
-        let requested = record.requested.get();
-        let placed = (requested as usize).min(room).min(INLINE_BYTES);
-        let word = |at: usize| record.short()[at].load(Ordering::Relaxed);
-        if placed == 8 {
-            memory.write_word(word(0));
-        } else {
-            write_words(&std::array::from_fn::<u64, { INLINE_BYTES / 8 }, _>(word), memory, placed);
-        }
-        let received = Received {
-            failed: false,
-            initiator: ProcessId(record.source.get()),
-            match_bits: record.match_bits.get(),
-            header_data: record.header_data.get(),
-            requested_length: requested,
-            placed_length: placed as u64,
-        };
-        self.count_received(nic, Travel::Short, received.initiator.0, received.match_bits, requested, true);
-        nic.slab.release(index);
-        nic.lock().release();
-        received
     }
 
     /// Whether something besides arrivals waits to be done.
