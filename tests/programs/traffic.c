@@ -26,14 +26,13 @@ struct plan {
     struct message message[MOST_MESSAGES];
 };
 
-/* A receive that is under way, or has been probed for. */
+/* A receive that is under way. */
 struct receive {
     struct message *expected; /* NULL: whatever comes */
     int *data, room, comm, source, tag;
     size_t ints;
     enum layout layout;
     MPI_Datatype type;
-    int is_alone; /* probed: its status has been seen by the caller */
 };
 
 /* What one thread works with. */
@@ -270,7 +269,6 @@ static void prepare_receive(struct traffic *t, struct receive *r, int index, int
     r->source = wildcard == any_source || wildcard == any_of_both ? MPI_ANY_SOURCE : t->place[m->comm][m->from];
     r->tag = wildcard == any_tag || wildcard == any_of_both ? MPI_ANY_TAG : m->tag;
     r->expected = is_wild ? NULL : m;
-    r->is_alone = 0;
     make_room(r, is_wild ? largest : m->count + (own(t, 3) ? 0 : own(t, 50)), is_wild ? contiguous : m->received);
 }
 

@@ -172,14 +172,16 @@ impl SharedMemory {
         let station = &peers[rank as usize].station;
         station.nonce.set(*nonce);
         station.nonce_address.set(std::ptr::from_ref(&*nonce).expose_provenance() as u64);
-        // Release pairs with the acquire in `reaches`.
+        // Shown before this rank counts as there: a rank without processors would be nobody's neighbour.
+        let patience = Patience::new(station, &tuning);
+        // Release pairs with the acquire in `reaches` and in `Patience::decide`.
         if station.process.compare_exchange(0, process, Ordering::Release, Ordering::Relaxed).is_err() {
             let message = format!("rank {rank} of the job is taken by another process");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         let mut transport = SharedMemory {
-            patience: Patience::new(&peers[rank as usize].station, &tuning),
+            patience,
             lane_bytes: layout::lane_bytes(slots_per_lane),
             alone: AtomicBool::new(size as usize <= lanes),
             rings_lightly,

@@ -9,7 +9,7 @@ use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::lane::Message;
 use parnass_transport::{Bulk, Network, Prospect};
 use std::io;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 
 /// Polls of the link that has spoken last between two looks at all links: where it is the only one, and else.
@@ -24,6 +24,15 @@ pub struct StreamNetwork<C: Carrier> {
 }
 
 impl<C: Carrier> StreamNetwork<C> {
+    /// What comes in; `None` while somebody takes messages.
+    fn incoming_if_free(&self) -> Option<MutexGuard<'_, Incoming<C::Pipe>>> {
+        match self.streams.incoming.try_lock() {
+            Ok(incoming) => Some(incoming),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// With a thread of this name, the keeper, which runs `keep` until [`Streams::stopping`].
     ///
     /// # Errors
@@ -118,12 +127,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         if self.streams.has_told() {
             return true;
         }
-        let mut incoming = match self.streams.incoming.try_lock() {
-            Ok(incoming) => incoming,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Somebody takes messages now.
-            Err(TryLockError::WouldBlock) => return true,
-        };
+        let Some(mut incoming) = self.incoming_if_free() else { return true };
         if self.streams.carrier.wants_look() {
             self.streams.look(&mut incoming);
         }
@@ -198,14 +202,8 @@ impl<C: Carrier> Network for StreamNetwork<C> {
             return self.poll();
         }
         self.streams.send_own_gathered();
-        match self.streams.incoming.try_lock() {
-            Ok(incoming) => incoming.has_ready() || self.streams.has_told(),
-            Err(TryLockError::Poisoned(poisoned)) => {
-                poisoned.into_inner().has_ready() || self.streams.has_told()
-            }
-            // Somebody takes messages now.
-            Err(TryLockError::WouldBlock) => true,
-        }
+        let Some(incoming) = self.incoming_if_free() else { return true };
+        incoming.has_ready() || self.streams.has_told()
     }
 
     fn more_follows(&self, target: u32) {

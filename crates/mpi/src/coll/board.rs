@@ -167,34 +167,30 @@ impl<'p, 'a> Turn<'p, 'a> {
 
     /// Waits for something that peers do on the board.
     fn wait(&mut self, awaited: Option<ProcessId>, ready: &dyn Fn() -> bool) -> Result<()> {
+        if Turn::look(self.process, ready) { Ok(()) } else { self.wait_longer(awaited, ready) }
+    }
+
+    /// As [`Turn::wait`], after a look that was in vain.
+    fn wait_longer(&mut self, awaited: Option<ProcessId>, ready: &dyn Fn() -> bool) -> Result<()> {
         let (process, communicator) = (self.process, self.ground.parts.communicator);
-        if !Turn::look(process, ready) {
-            self.settle();
-            let hopeless = || process.fault_of_all(communicator).is_some();
-            process.wait_watching(awaited, &|| ready() || hopeless());
-            if !ready() {
-                return process.check_all(communicator);
-            }
-        }
-        Ok(())
+        self.settle();
+        let hopeless = || process.fault_of_all(communicator).is_some();
+        process.wait_watching(awaited, &|| ready() || hopeless());
+        if ready() { Ok(()) } else { process.check_all(communicator) }
     }
 
     #[cold]
     fn wait_for_room(&mut self, round: u64, length: u64) -> Result<()> {
-        let (process, board, communicator) = (self.process, self.board, self.ground.parts.communicator);
+        let board = self.board;
         let ready = || board.has_room(round, length);
-        // To announce a sleeper costs all the others a cache line each time that they leave.
-        if !Turn::look(process, &ready) {
-            board.block(true);
-            self.settle();
-            let hopeless = || process.fault_of_all(communicator).is_some();
-            process.wait_watching(None, &|| ready() || hopeless());
-            board.block(false);
-            if !ready() {
-                return process.check_all(communicator);
-            }
+        if Turn::look(self.process, &ready) {
+            return Ok(());
         }
-        Ok(())
+        // To announce a sleeper costs all the others a cache line each time that they leave.
+        board.block(true);
+        let result = self.wait_longer(None, &ready);
+        board.block(false);
+        result
     }
 
     /// Waits for what a member posts in a round of the schedule; the round of the board, or an error if what was posted is not of the

@@ -11,7 +11,7 @@ use crate::faults::interrupts;
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
-use crate::pt2pt::described::Held;
+use crate::pt2pt::described::{Data, Description, Held};
 use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, sending};
 use crate::request::Operation;
 use parnass_base::UserAddress;
@@ -118,6 +118,14 @@ impl<'a> Ground<'_, 'a> {
                     None => Err(buffer),
                 }
             }
+        })
+    }
+
+    /// A span as the NIC takes it.
+    fn data(&self, process: &Process, span: &Span) -> Result<(Data, Option<Description>)> {
+        Ok(match self.resolve(span)? {
+            Ok(bytes) => (bytes.into(), None),
+            Err(buffer) => process.described.data(&buffer),
         })
     }
 
@@ -346,10 +354,7 @@ impl Execution {
         data: &Span,
     ) -> Result<()> {
         let peer = ground.parts.process_of(to);
-        let (data, description) = match ground.resolve(data)? {
-            Ok(bytes) => (bytes.into(), None),
-            Err(buffer) => process.described.data(&buffer),
-        };
+        let (data, description) = ground.data(process, data)?;
         match process.put(peer, self.match_bits, data, false, current_owner())? {
             Started::Done => {}
             started => {
@@ -370,10 +375,7 @@ impl Execution {
     ) -> Result<()> {
         let peer = ground.parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
-        let (data, description) = match ground.resolve(data)? {
-            Ok(bytes) => (bytes.into(), None),
-            Err(buffer) => process.described.data(&buffer),
-        };
+        let (data, description) = ground.data(process, data)?;
         let posted = process.post(&criteria, data, current_owner())?;
         if let Posted::Done(completion) = &posted
             && !completion.failed
