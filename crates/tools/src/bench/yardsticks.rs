@@ -130,6 +130,7 @@ const fn more(name: &'static str, title: &'static str) -> Measure {
 pub const MEASURES: &[Measure] = &[
     less("floor-start", "start of a process"),
     less(LINE_VALUE, "one cache line, one way"),
+    less("floor-two-lines", "half a round trip of two cache lines, one for each way"),
     more("floor-copy", "copy by one core"),
     more("floor-kernel-copy", "copy by the kernel (process_vm_readv)"),
     more("floor-copy-by-two", "copy by two cores together"),
@@ -287,12 +288,12 @@ pub const SECTIONS: &[Section] = &[
             lines(
                 "Half round trip, one buffer",
                 &["half-round-trip"],
-                &["floor-cache-line", "floor-tcp-half-round-trip"],
+                &["floor-cache-line", "floor-two-lines", "floor-tcp-half-round-trip"],
             ),
             lines(
                 "Half round trip, other memory for each message",
                 &["half-round-trip-fresh"],
-                &["floor-cache-line"],
+                &["floor-two-lines"],
             ),
         ],
         others: &[],
@@ -482,6 +483,7 @@ pub const SECTIONS: &[Section] = &[
         plots: &[],
         others: &[
             "floor-cache-line",
+            "floor-two-lines",
             "floor-copy",
             "floor-copy-by-two",
             "floor-copy-after-other",
