@@ -80,6 +80,9 @@ pub trait Class: Send + Sync + Sized + 'static {
         None
     }
 
+    /// The handle of an object that was made so is gone: its number may be used again.
+    fn unmake(_number: u32) {}
+
     /// Takes an object whose handle is gone.
     #[inline(always)]
     fn end(object: Arc<Self>) {
@@ -322,21 +325,27 @@ impl<T: Class> Table<T> {
     #[cold]
     fn find_later(&self, handle: usize) -> Option<Held<T>> {
         let (number, life) = Self::later(handle)?;
-        let object = T::make(number, life)?;
         let index = MOST_OBJECTS + number as usize;
-        let slot = self.slot(index).or_else(|| {
-            let _growing = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.slot(index).is_none() {
-                self.add_chunk(index >> CHUNK_BITS);
-            }
-            self.slot(index)
-        })?;
-        // SAFETY: the slot is not live, and whoever made the object, which can be made once, alone makes it so.
+        let making = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.slot(index).is_none() {
+            self.add_chunk(index >> CHUNK_BITS);
+        }
+        let slot = self.slot(index)?;
+        let word = slot.word.load(Ordering::Acquire);
+        if word & LIVE != 0 && Self::handle(slot, word) == handle {
+            // Another thread has made it meanwhile.
+            drop(making);
+            return self.find_dynamic(handle);
+        }
+        let object = T::make(number, life)?;
+        // SAFETY: the slot is not live, as its number is in use from when the object can be made until `unmake`; and whoever has made the
+        // object, which can be made once, alone makes the slot so.
         unsafe { (*slot.object.get()).write(object) };
         let live = LIVE | u64::from(life) << GENERATION_SHIFT;
         // A failing look-up may have a pin on it at this moment. Release pairs with the Acquire in `find`. The closure always
         // gives a value.
         let _ = slot.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| Some(word & PINS | live));
+        drop(making);
         self.find_dynamic(handle)
     }
 
@@ -400,8 +409,9 @@ impl<T: Class> Table<T> {
     fn give_back(&self, slot: &'static Slot<T>) {
         // SAFETY: this thread won the exchange that ended the object's life, so nobody else reads it.
         let object = unsafe { (*slot.object.get()).assume_init_read() };
-        if (slot.index as usize) < MOST_OBJECTS {
-            self.push_free(slot);
+        match (slot.index as usize).checked_sub(MOST_OBJECTS) {
+            None => self.push_free(slot),
+            Some(number) => T::unmake(number as u32),
         }
         T::end(object);
     }

@@ -83,7 +83,13 @@ class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = fals
 
     fn make(number: u32, life: u32) -> Option<Arc<Request>> {
         let process = &state::running()?.process;
-        Some(process.settle(process.quick(number, life, LIFE_MASK)?))
+        process.settle(process.quick(number, life, LIFE_MASK)?)
+    }
+
+    fn unmake(number: u32) {
+        if let Some(running) = state::running() {
+            running.process.settled_is_gone(number);
+        }
     }
 });
 class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);

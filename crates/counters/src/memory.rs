@@ -7,7 +7,7 @@
 //! at the end    high-water marks that start anew when a tool says so
 //! ```
 //! On the path of a short message a count is a load, an addition and a store: while one thread of the program calls, it alone
-//! writes the first stripe. When there are several, each takes one of the others, so that they do not wait for one another.
+//! writes the first stripe. When there are several, the first six take one of the others each, and the rest share the last.
 
 use crate::table::{POSTED_MOST, STRIPE_WORDS, UNEXPECTED_MOST, WORDS};
 use crate::{Any, Home, Locked, Program, Stripe};
@@ -83,16 +83,34 @@ fn add(word: &AtomicU64, amount: u64) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
-thread_local! {
-    /// Something that every thread has at another address.
-    static HERE: u8 = const { 0 };
+/// The stripes that no thread has to itself, a bit each. The last one is shared by all who have none.
+static FREE_STRIPES: std::sync::atomic::AtomicU32 =
+    std::sync::atomic::AtomicU32::new((1 << SHARED_STRIPE) - 1);
+const SHARED_STRIPE: usize = STRIPES - 1;
+
+/// The stripe of a thread.
+struct OwnStripe(usize);
+
+impl OwnStripe {
+    fn claim() -> OwnStripe {
+        // Acquire pairs with the release in `drop`: what its last owner has counted is visible.
+        let claimed = FREE_STRIPES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| {
+            (free != 0).then(|| free & (free - 1))
+        });
+        OwnStripe(claimed.map_or(SHARED_STRIPE, |free| free.trailing_zeros() as usize))
+    }
 }
 
-/// The stripe of the calling thread.
-fn own_stripe() -> usize {
-    let address = HERE.with(|here| std::ptr::from_ref(here).addr() as u64);
-    // Threads' memory lies pages apart.
-    ((address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % STRIPES
+impl Drop for OwnStripe {
+    fn drop(&mut self) {
+        if self.0 != SHARED_STRIPE {
+            FREE_STRIPES.fetch_or(1 << self.0, Ordering::Release);
+        }
+    }
+}
+
+thread_local! {
+    static OWN_STRIPE: OwnStripe = OwnStripe::claim();
 }
 
 impl Counters {
@@ -118,9 +136,16 @@ impl Counters {
 
     #[inline(never)]
     fn sent_short_beside_others(&self, bytes: u64) {
-        let stripe = &self.0.stripes[own_stripe()];
-        stripe[0].fetch_add(1, Ordering::Relaxed);
-        stripe[1].fetch_add(bytes, Ordering::Relaxed);
+        // A thread that ends may still send when its stripe is gone.
+        let own = OWN_STRIPE.try_with(|own| own.0).unwrap_or(SHARED_STRIPE);
+        let stripe = &self.0.stripes[own];
+        if own != SHARED_STRIPE {
+            add(&stripe[0], 1);
+            add(&stripe[1], bytes);
+        } else {
+            stripe[0].fetch_add(1, Ordering::Relaxed);
+            stripe[1].fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// As [`Counters::sent_short`], by any thread.

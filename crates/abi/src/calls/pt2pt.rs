@@ -6,7 +6,6 @@ use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
 use crate::call::Call;
 use crate::calls::request::store;
 use crate::objects::{Communicator, Datatype, Message, Request, SENT, quick_handle};
-use crate::state;
 use parnass_mpi::Result;
 pub use parnass_mpi::SendMode;
 use parnass_mpi::constants::MPI_MESSAGE_NO_PROC;
@@ -104,9 +103,7 @@ pub fn irecv(
     request: OutHandle<Request>,
 ) -> Result<()> {
     let (process, data) = (call.process(), buf.data(count, datatype));
-    if state::one_thread_at_a_time()
-        && let Some(quick) = process.receive_quickly(comm, &data, source, tag)
-    {
+    if let Some(quick) = process.receive_quickly(comm, &data, source, tag) {
         request.set_raw(quick_handle(quick));
         return Ok(());
     }

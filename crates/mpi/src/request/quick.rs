@@ -6,6 +6,9 @@
 //! any other ([`Process::settle`]), as does anything unusual about how it ends.
 //!
 //! It holds no reference to its communicator; so those of a communicator are settled before the program frees it.
+//!
+//! Several threads may call: whoever ends such a receive, or makes it a request, has claimed it before. The handle of a request that it became
+//! has the number of the slot, which is therefore not used again until that handle is gone.
 
 use super::operation::{Direction, Operation, State};
 use super::slots::{Quickly, SlotName};
@@ -49,7 +52,7 @@ impl Process {
         source: i32,
         tag: i32,
     ) -> Option<Quick> {
-        if source == MPI_PROC_NULL || self.slots.is_concurrent() || self.faults.is_active() {
+        if source == MPI_PROC_NULL || self.faults.is_active() {
             return None;
         }
         // Without its communicator, a rank is known where it was asked for, or where it is the number of the process.
@@ -134,16 +137,16 @@ impl Process {
         !self.slots.is_quick(quick.0) || self.slots.is_complete(quick.0) || self.faults.is_active()
     }
 
-    /// Makes it a request like any other. The caller has looked it up, and forgets it.
-    pub fn settle(&self, quick: Quick) -> Arc<Request> {
+    /// Makes it a request like any other. The caller has looked it up, and forgets it; when the handle of the request is gone, it calls
+    /// [`Process::settled_is_gone`]. `None`: another thread has ended it.
+    pub fn settle(&self, quick: Quick) -> Option<Arc<Request>> {
         let name = quick.0;
         let wanted = self.slots.wanted(name);
         let context = Context::from_wire((wanted.match_bits >> 32) as u32);
-        let communicator = self
-            .context_ids()
-            .communicator(context)
-            .expect("the receives of a communicator are settled before it is freed");
-        self.slots.settle(name);
+        let communicator = self.context_ids().communicator(context)?;
+        if !self.slots.settle(name) {
+            return None;
+        }
         let operation = Operation {
             state: State::InFlight(name),
             direction: Direction::Receive(wanted.capacity),
@@ -152,7 +155,12 @@ impl Process {
             entry: Some(EntryHandle::BY_USER),
             held: None,
         };
-        Request::transfer(&communicator, operation)
+        Some(Request::transfer(&communicator, operation))
+    }
+
+    /// The handle of a request is gone that was made of the receive with this number.
+    pub fn settled_is_gone(&self, number: u32) {
+        self.slots.release_handle(number);
     }
 }
 

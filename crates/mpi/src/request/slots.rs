@@ -28,6 +28,9 @@ const FAILED: u8 = 1;
 /// Taken back before anybody received it.
 const WITHDRAWN: u8 = 2;
 
+/// In [`Slot::quick`]: it is.
+const QUICK: u64 = 1 << 32;
+
 /// No slot at all, in [`Slots::spare`].
 const NOBODY: u64 = u64::MAX;
 
@@ -48,8 +51,11 @@ pub(crate) struct Slot {
     header_data: AtomicU64,
     requested_length: AtomicU64,
     placed_length: AtomicU64,
-    /// Whether the slot is all there is of a receive, see [`Quick`](super::Quick); then what it asks for.
-    quick: AtomicBool,
+    /// The generation in which the slot is all there is of a receive, see [`Quick`](super::Quick), and [`QUICK`]; or 0.
+    quick: AtomicU64,
+    /// Whether the operation and the handle of its request both hold the slot: whoever lets go last gives it back.
+    held_twice: AtomicBool,
+    // What such a receive asks for.
     rank: AtomicI32,
     peer: AtomicU32,
     capacity: AtomicU64,
@@ -68,7 +74,8 @@ impl Default for Slot {
             header_data: AtomicU64::new(0),
             requested_length: AtomicU64::new(0),
             placed_length: AtomicU64::new(0),
-            quick: AtomicBool::new(false),
+            quick: AtomicU64::new(0),
+            held_twice: AtomicBool::new(false),
             rank: AtomicI32::new(0),
             peer: AtomicU32::new(0),
             capacity: AtomicU64::new(0),
@@ -327,10 +334,19 @@ impl Slots {
         }
     }
 
-    /// Gives a slot back. Events that still name it are ignored from now on.
+    /// Gives a slot back, unless the handle of its request still holds it. Events that name it are ignored once it is given back.
     #[inline]
     pub(crate) fn release(&self, name: SlotName) {
-        self.release_slot(self.slot(name.index()), name);
+        let slot = self.slot(name.index());
+        if !(slot.held_twice.load(Ordering::Relaxed) && slot.held_twice.swap(false, Ordering::AcqRel)) {
+            self.release_slot(slot, name);
+        }
+    }
+
+    /// The handle of a request that was made of the receive with this index is gone.
+    pub(crate) fn release_handle(&self, index: u32) {
+        let generation = self.slot(index).generation.load(Ordering::Relaxed);
+        self.release(SlotName::new(index, generation));
     }
 
     #[inline(always)]
@@ -349,12 +365,25 @@ impl Slots {
         capacity: u64,
     ) -> SlotName {
         let (slot, name) = self.take_slot(1, None);
-        slot.quick.store(true, Ordering::Relaxed);
         slot.rank.store(rank, Ordering::Relaxed);
         slot.peer.store(peer.map_or(NONE, |peer| peer.0), Ordering::Relaxed);
         slot.match_bits.store(match_bits, Ordering::Relaxed);
         slot.capacity.store(capacity, Ordering::Relaxed);
+        // Release pairs with the acquire in `quick_slot`, for threads that look through all of them.
+        slot.quick.store(QUICK | u64::from(name.generation()), Ordering::Release);
         name
+    }
+
+    /// Ends that a slot is all there is of a receive. `false`: another thread has done so.
+    #[inline(always)]
+    fn claim_quick(&self, slot: &Slot, name: SlotName) -> bool {
+        let quick = QUICK | u64::from(name.generation());
+        if !self.is_concurrent() {
+            let is_quick = slot.quick.load(Ordering::Relaxed) == quick;
+            slot.quick.store(0, Ordering::Relaxed);
+            return is_quick;
+        }
+        slot.quick.compare_exchange(quick, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the slot of such a receive back if it is complete and went as usual. Its generation has these bits where the mask is
@@ -375,7 +404,9 @@ impl Slots {
         let rank = slot.rank.load(Ordering::Relaxed);
         let source = if rank >= 0 { rank } else { slot.initiator.load(Ordering::Relaxed) as i32 };
         let tag = slot.match_bits.load(Ordering::Relaxed) as u32 as i32;
-        slot.quick.store(false, Ordering::Relaxed);
+        if !self.claim_quick(slot, name) {
+            return Quickly::Unusual;
+        }
         self.release_slot(slot, name);
         Quickly::Ended(Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false })
     }
@@ -401,9 +432,9 @@ impl Slots {
     #[inline(always)]
     fn quick_slot(&self, index: u32, generation: u32, mask: u32) -> Option<(&Slot, SlotName)> {
         let slot = self.slot_if_any(index)?;
-        let now = slot.generation.load(Ordering::Relaxed);
-        ((now ^ generation) & mask == 0 && slot.quick.load(Ordering::Relaxed))
-            .then_some((slot, SlotName::new(index, now)))
+        let quick = slot.quick.load(Ordering::Acquire);
+        let now = quick as u32;
+        (quick & QUICK != 0 && (now ^ generation) & mask == 0).then_some((slot, SlotName::new(index, now)))
     }
 
     /// Whether it is still nothing but its slot.
@@ -414,23 +445,28 @@ impl Slots {
 
     /// All receives that are nothing but their slots.
     pub(crate) fn all_quick(&self) -> impl Iterator<Item = SlotName> {
-        (0..).map_while(|index| Some((index, self.slot_if_any(index)?))).filter_map(|(index, slot)| {
-            let generation = slot.generation.load(Ordering::Relaxed);
-            slot.quick.load(Ordering::Relaxed).then_some(SlotName::new(index, generation))
-        })
+        (0..)
+            .take_while(|index| self.slot_if_any(*index).is_some())
+            .filter_map(|index| self.quick(index, 0, 0))
     }
 
-    /// From now on there is more of it than its slot.
-    #[inline(always)]
-    pub(crate) fn settle(&self, name: SlotName) {
-        self.slot(name.index()).quick.store(false, Ordering::Relaxed);
+    /// From now on there is more of it than its slot, which the handle of its request holds too, see [`Slots::release_handle`]. `false`: another
+    /// thread has ended it.
+    pub(crate) fn settle(&self, name: SlotName) -> bool {
+        let slot = self.slot(name.index());
+        let settled = self.claim_quick(slot, name);
+        if settled {
+            slot.held_twice.store(true, Ordering::Relaxed);
+        }
+        settled
     }
 
-    /// Gives the slot of such a receive back.
+    /// Gives the slot of such a receive back, which nobody knows yet.
     #[inline(always)]
     pub(crate) fn end_quick(&self, name: SlotName) {
-        self.settle(name);
-        self.release(name);
+        let slot = self.slot(name.index());
+        slot.quick.store(0, Ordering::Relaxed);
+        self.release_slot(slot, name);
     }
 
     /// Delivers an event. Returns the activity that waits for the operation, if the operation is now complete.
@@ -464,7 +500,11 @@ impl Slots {
             slot.pending.store(left, Ordering::Release);
             return left == 0;
         }
-        // Pairs with the acquire in `is_complete`.
+        // Pairs with the acquire in `is_complete`. The last event of an operation is delivered by one thread.
+        if !all && slot.pending.load(Ordering::Relaxed) == 1 {
+            slot.pending.store(0, Ordering::Release);
+            return true;
+        }
         if all {
             return slot.pending.swap(0, Ordering::AcqRel) != 0;
         }
