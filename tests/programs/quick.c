@@ -1,10 +1,14 @@
 /* Receives of short messages in all that can happen to their requests: waited for and tested in every way, cancelled, freed, their communicator freed
- * first, too long a message, wildcards, in another order than they come, many at once; and the order between them and other receives. */
+ * first, too long a message, wildcards, in another order than they come, many at once; and the order between them and other receives. With the
+ * argument "threads" several threads of each rank do all that at once, each on communicators of its own. */
 #include "check.h"
 
-enum { window = 300 };
+#include <pthread.h>
 
-static int rank, size, next, previous;
+enum { window = 300, most_threads = 3, kinds = 3 };
+
+static int threads = 1;
+static _Thread_local int rank, size, next, previous;
 
 /* Sends these numbers round, one message each. */
 static void send_numbers(MPI_Comm comm, int first, int count, int tag) {
@@ -26,9 +30,9 @@ static void check_status(const MPI_Status *status, int source, int tag) {
 
 /* Every way to complete requests, `before`: the messages come before the receives. */
 static void completions(MPI_Comm comm, int before) {
-    static int places[window];
-    static MPI_Request requests[window], copies[window];
-    static MPI_Status statuses[window];
+    static _Thread_local int places[window];
+    static _Thread_local MPI_Request requests[window], copies[window];
+    static _Thread_local MPI_Status statuses[window];
     for (int way = 0; way < 9; way++) {
         if (before) {
             send_numbers(comm, 0, window, way);
@@ -70,7 +74,7 @@ static void completions(MPI_Comm comm, int before) {
         case 6:
         case 7:
             for (int done = 0; done < window; done += count) {
-                static MPI_Status some[window];
+                static _Thread_local MPI_Status some[window];
                 if (way == 6)
                     SUCCEEDS(MPI_Waitsome(window, requests, &count, indices, some));
                 else
@@ -90,7 +94,8 @@ static void completions(MPI_Comm comm, int before) {
             CHECK(places[index] == index, "place %d has %d, way %d", index, places[index], way);
             check_status(statuses + index, previous, way);
         }
-        /* The handles of what is complete are recognised. */
+        /* The handles of what is complete are recognised, unless other threads have started very many since. */
+        if (threads > 1) continue;
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
         int class;
         MPI_Error_class(MPI_Wait(copies + window / 2, MPI_STATUS_IGNORE), &class);
@@ -102,7 +107,7 @@ static void completions(MPI_Comm comm, int before) {
 static void order(MPI_Comm comm) {
     enum { many = 40 };
     int places[many], any, late, number;
-    static char big[1 << 20];
+    static _Thread_local char big[1 << 20];
     MPI_Request requests[many], wild, longer;
     MPI_Status status;
     for (int index = 0; index < many; index++) receive(places + index, previous, index, comm, requests + index);
@@ -110,7 +115,7 @@ static void order(MPI_Comm comm) {
     SUCCEEDS(MPI_Irecv(big, sizeof big, MPI_CHAR, previous, many + 1, comm, &longer));
     for (int index = many - 1; index >= 0; index--) send_numbers(comm, index, 1, index);
     send_numbers(comm, 77, 1, many);
-    static char bytes[1 << 20];
+    static _Thread_local char bytes[1 << 20];
     memset(bytes, rank + 1, sizeof bytes);
     MPI_Request sent;
     SUCCEEDS(MPI_Isend(bytes, sizeof bytes, MPI_CHAR, next, many + 1, comm, &sent));
@@ -154,6 +159,49 @@ static void synchronous(MPI_Comm comm) {
         }
         SUCCEEDS(MPI_Wait(&request, MPI_STATUS_IGNORE));
         CHECK_EQUAL(place, turn);
+    }
+}
+
+/* Looked at when it is complete, and another one after it, before either is waited for. */
+static void looked_at(MPI_Comm comm) {
+    enum { many = 20 };
+    int places[many], flag;
+    MPI_Request requests[many];
+    MPI_Status status;
+    for (int index = 0; index < many; index++) {
+        receive(places + index, previous, 9, comm, requests + index);
+        SUCCEEDS(MPI_Request_get_status(requests[index], &flag, &status));
+        send_numbers(comm, index, 1, 9);
+        for (flag = 0; !flag;) SUCCEEDS(MPI_Request_get_status(requests[index], &flag, &status));
+        check_status(&status, previous, 9);
+    }
+    for (int index = 0; index < many; index++) {
+        SUCCEEDS(MPI_Wait(requests + index, &status));
+        CHECK_EQUAL(places[index], index);
+    }
+}
+
+static void *wait_for_it(void *request) {
+    SUCCEEDS(MPI_Wait(request, MPI_STATUS_IGNORE));
+    return NULL;
+}
+
+/* A thread waits for it while another one frees its communicator. */
+static void freed_by_another(MPI_Comm comm) {
+    for (int round = 0; round < 20; round++) {
+        int place;
+        MPI_Comm copy;
+        MPI_Request request;
+        pthread_t waiter;
+        SUCCEEDS(MPI_Comm_dup(comm, &copy));
+        receive(&place, previous, 10, copy, &request);
+        pthread_create(&waiter, NULL, wait_for_it, &request);
+        if (round % 2) sleep_ms(1);
+        send_numbers(copy, round, 1, 10);
+        SUCCEEDS(MPI_Comm_free(&copy));
+        pthread_join(waiter, NULL);
+        CHECK_EQUAL(place, round);
+        CHECK(request == MPI_REQUEST_NULL, "waited for");
     }
 }
 
@@ -242,26 +290,45 @@ static void very_many(MPI_Comm comm) {
     free(requests);
 }
 
-int main(int argc, char **argv) {
-    check_start(&argc, &argv);
-    MPI_Comm comms[3];
-    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, comms));
-    /* Ranks that are not the numbers of the processes. */
-    SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, 0, -check_rank, comms + 1));
-    SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, comms + 2));
-    for (int which = 0; which < 3; which++) {
-        MPI_Comm_rank(comms[which], &rank);
-        MPI_Comm_size(comms[which], &size);
+static MPI_Comm comms[most_threads][kinds];
+
+static void *all_of_it(void *argument) {
+    MPI_Comm *own = argument;
+    for (int which = 0; which < kinds; which++) {
+        MPI_Comm_rank(own[which], &rank);
+        MPI_Comm_size(own[which], &size);
         next = (rank + 1) % size;
         previous = (rank + size - 1) % size;
-        completions(comms[which], 0);
-        completions(comms[which], 1);
-        order(comms[which]);
-        if (size > 1 && size % 2 == 0) synchronous(comms[which]);
-        ends(comms[which]);
-        if (which == 0) very_many(comms[which]);
-        SUCCEEDS(MPI_Comm_free(comms + which));
+        completions(own[which], 0);
+        completions(own[which], 1);
+        order(own[which]);
+        if (size > 1 && size % 2 == 0) synchronous(own[which]);
+        looked_at(own[which]);
+        if (threads > 1) freed_by_another(own[which]);
+        ends(own[which]);
+        if (which == 0 && own == comms[0]) very_many(own[which]);
     }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    int provided;
+    threads = argc > 1 && strcmp(argv[1], "threads") == 0 ? most_threads : 1;
+    SUCCEEDS(MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided));
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    for (int thread = 0; thread < threads; thread++) {
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, comms[thread]));
+        /* Ranks that are not the numbers of the processes. */
+        SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, 0, -check_rank, comms[thread] + 1));
+        SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, comms[thread] + 2));
+    }
+    pthread_t handles[most_threads];
+    for (int thread = 1; thread < threads; thread++) pthread_create(handles + thread, NULL, all_of_it, comms[thread]);
+    all_of_it(comms[0]);
+    for (int thread = 1; thread < threads; thread++) pthread_join(handles[thread], NULL);
+    for (int thread = 0; thread < threads; thread++)
+        for (int which = 0; which < kinds; which++) SUCCEEDS(MPI_Comm_free(comms[thread] + which));
     check_end("quick");
     return 0;
 }

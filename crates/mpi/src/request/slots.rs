@@ -379,9 +379,9 @@ impl Slots {
     fn claim_quick(&self, slot: &Slot, name: SlotName) -> bool {
         let quick = QUICK | u64::from(name.generation());
         if !self.is_concurrent() {
-            let is_quick = slot.quick.load(Ordering::Relaxed) == quick;
+            // The caller has just found it so.
             slot.quick.store(0, Ordering::Relaxed);
-            return is_quick;
+            return true;
         }
         slot.quick.compare_exchange(quick, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -493,18 +493,20 @@ impl Slots {
     }
 
     /// One awaited event will not come (or all of them, when the operation failed). Whether that was the last.
-    #[inline]
+    #[inline(always)]
     fn subtract(&self, slot: &Slot, all: bool) -> bool {
-        if !self.is_concurrent() {
-            let left = if all { 0 } else { slot.pending.load(Ordering::Relaxed).saturating_sub(1) };
-            slot.pending.store(left, Ordering::Release);
-            return left == 0;
-        }
-        // Pairs with the acquire in `is_complete`. The last event of an operation is delivered by one thread.
+        // The usual case first; who delivers the last event of an operation does so alone.
         if !all && slot.pending.load(Ordering::Relaxed) == 1 {
+            // Pairs with the acquire in `is_complete`.
             slot.pending.store(0, Ordering::Release);
             return true;
         }
+        self.subtract_any(slot, all)
+    }
+
+    #[inline(never)]
+    fn subtract_any(&self, slot: &Slot, all: bool) -> bool {
+        // Both pair with the acquire in `is_complete`.
         if all {
             return slot.pending.swap(0, Ordering::AcqRel) != 0;
         }
@@ -632,6 +634,85 @@ mod tests {
             // An event for its life before this one.
             slots.deliver(&event(name, EventKind::Put));
             assert!(!slots.is_complete(next) && !slots.completion(next).failed);
+        }
+    }
+
+    #[test]
+    fn a_receive_that_is_its_slot_ends_once() {
+        for concurrent in [false, true] {
+            let slots = Slots::new();
+            if concurrent {
+                slots.set_concurrent();
+            }
+            let name = slots.take_quick(1, None, 7, 100);
+            assert!(slots.is_quick(name) && slots.all_quick().eq([name]));
+            assert!(matches!(
+                slots.finish_quick(name.index(), name.generation(), u32::MAX),
+                Quickly::Pending
+            ));
+            let whole = Event { requested_length: 60, ..event(name, EventKind::Put) };
+            slots.deliver(&whole);
+            assert!(matches!(
+                slots.finish_quick(name.index(), name.generation(), u32::MAX),
+                Quickly::Ended(_)
+            ));
+            assert!(matches!(
+                slots.finish_quick(name.index(), name.generation(), u32::MAX),
+                Quickly::Unusual
+            ));
+            assert!(!slots.is_quick(name));
+        }
+    }
+
+    #[test]
+    fn a_settled_receive_keeps_its_slot_until_its_handle_is_gone() {
+        let slots = Slots::new();
+        for handle_first in [false, true] {
+            let name = slots.take_quick(1, None, 7, 100);
+            assert!(slots.settle(name) && !slots.is_quick(name));
+            if handle_first {
+                slots.release_handle(name.index());
+            } else {
+                slots.release(name);
+            }
+            let other = slots.take(1, None);
+            assert_ne!(other.index(), name.index());
+            if handle_first {
+                slots.release(name);
+            } else {
+                slots.release_handle(name.index());
+            }
+            let again = slots.take(1, None);
+            assert_eq!(again.index(), name.index());
+            assert_ne!(again, name);
+            slots.release(again);
+            slots.release(other);
+        }
+    }
+
+    #[test]
+    fn one_of_several_threads_ends_a_receive() {
+        let slots = Slots::new();
+        slots.set_concurrent();
+        for _ in 0..2000 {
+            let name = slots.take_quick(1, None, 7, 100);
+            slots.deliver(&Event { requested_length: 60, ..event(name, EventKind::Put) });
+            let ended = AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                for settles in [false, true] {
+                    let (slots, ended) = (&slots, &ended);
+                    scope.spawn(move || {
+                        let won = if settles {
+                            slots.settle(name)
+                        } else {
+                            let finished = slots.finish_quick(name.index(), name.generation(), u32::MAX);
+                            matches!(finished, Quickly::Ended(_))
+                        };
+                        ended.fetch_add(won.into(), Ordering::Relaxed);
+                    });
+                }
+            });
+            assert_eq!(ended.into_inner(), 1);
         }
     }
 
