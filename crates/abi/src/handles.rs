@@ -19,6 +19,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
@@ -138,7 +139,7 @@ pub struct Table<T: 'static> {
 
 /// An object in use by a call: it stays valid even if another thread frees its handle.
 pub struct Held<T: Class> {
-    object: *const Arc<T>,
+    object: NonNull<Arc<T>>,
     /// The pinned slot; `None` for a predefined object, which lives for ever.
     slot: Option<&'static Slot<T>>,
 }
@@ -149,7 +150,7 @@ impl<T: Class> Deref for Held<T> {
     #[inline(always)]
     fn deref(&self) -> &Arc<T> {
         // SAFETY: predefined objects are never removed; any other is pinned.
-        unsafe { &*self.object }
+        unsafe { self.object.as_ref() }
     }
 }
 
@@ -177,7 +178,7 @@ impl<T: Class> Held<T> {
     pub fn handle(&self) -> usize {
         match self.slot {
             Some(slot) => Table::<T>::handle(slot, slot.word.load(Ordering::Relaxed)),
-            None => T::table().predefined_handle(self.object),
+            None => T::table().predefined_handle(self.object.as_ptr()),
         }
     }
 }
@@ -282,8 +283,7 @@ impl<T: Class> Table<T> {
     pub fn find(&self, handle: usize) -> Option<Held<T>> {
         let offset = handle.wrapping_sub(T::NULL);
         if offset < T::PREDEFINED {
-            let object = self.predefined[offset].load(Ordering::Acquire);
-            if !object.is_null() {
+            if let Some(object) = NonNull::new(self.predefined[offset].load(Ordering::Acquire)) {
                 return Some(Held { object, slot: None });
             }
             return self.find_undefined(offset);
@@ -295,8 +295,8 @@ impl<T: Class> Table<T> {
     #[cold]
     fn find_undefined(&self, offset: usize) -> Option<Held<T>> {
         self.define_all();
-        let object = self.predefined[offset].load(Ordering::Acquire);
-        (!object.is_null()).then_some(Held { object, slot: None })
+        let object = NonNull::new(self.predefined[offset].load(Ordering::Acquire))?;
+        Some(Held { object, slot: None })
     }
 
     #[inline(never)]
@@ -318,7 +318,7 @@ impl<T: Class> Table<T> {
             self.unpin(slot);
             return self.find_later(handle);
         }
-        Some(Held { object: slot.object.get().cast::<Arc<T>>(), slot: Some(slot) })
+        Some(Held { object: NonNull::from(&slot.object).cast::<Arc<T>>(), slot: Some(slot) })
     }
 
     /// An object that is made now, if its handle is one of those.
