@@ -173,6 +173,11 @@ fn columns() -> Vec<(&'static str, Cell, Weight)> {
             |account| account.of(Home::Any(counters::NETWORK_CONNECTIONS)),
         ),
         (
+            "strangers refused",
+            |account| short(account.of(Home::Any(counters::NETWORK_REFUSED))),
+            |account| account.of(Home::Any(counters::NETWORK_REFUSED)),
+        ),
+        (
             "waiting",
             |account| seconds(account.of(Home::Any(counters::TIME_WAITING))),
             |account| account.counted.len() as u64,
