@@ -26,6 +26,10 @@ const LONG_RUN: usize = 4096;
 /// Bytes between what is moved and what is fetched meanwhile, where several runs follow: what another core's cache or memory
 /// takes to deliver at full speed.
 const AHEAD: u64 = 2048;
+/// Runs of whole lines are moved from or to so many pages of the stream in turn, and so many runs further on each is fetched meanwhile.
+const PAGES: u64 = 4;
+const PAGE: u64 = 4096;
+const RUNS_AHEAD: i64 = 2;
 /// Rows of a column between the one that is written and the one that is fetched meanwhile: a store waits until those before it have found
 /// their pages.
 const ROWS_AHEAD: u64 = 16;
@@ -157,14 +161,54 @@ unsafe fn move_strided<const PACK: bool>(
     // SAFETY: as the module asks.
     unsafe {
         by_length!(length, T => move_column::<PACK, T>(memory, memory_stride, stream, stream_stride, count), {
+            let is_whole = length.is_multiple_of(LINE as u64) && length <= PAGE;
+            let moved = if is_whole {
+                move_in_turn::<PACK>(memory, memory_stride, stream, stream_stride, count, length)
+            } else {
+                0
+            };
             let ahead = memory_stride.wrapping_mul((AHEAD / length).max(1) as i64) as isize;
-            for index in 0..count {
+            for index in moved..count {
                 let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
                 let next = memory.wrapping_add_signed(ahead);
                 move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize, next);
             }
         });
     }
+}
+
+/// As [`move_strided`], of runs of whole lines, from several pages of the stream in turn: a core fetches ahead page by page, each by itself, so that more
+/// lines are on their way. How many were moved.
+unsafe fn move_in_turn<const PACK: bool>(
+    memory: usize,
+    memory_stride: i64,
+    stream: usize,
+    stream_stride: u64,
+    count: u64,
+    length: u64,
+) -> u64 {
+    let page = PAGE / length;
+    let ahead = memory_stride.wrapping_mul(RUNS_AHEAD) as isize;
+    let mut done = 0;
+    while count - done >= PAGES * page {
+        for index in done..done + page {
+            let places: [_; PAGES as usize] = std::array::from_fn(|number| {
+                let index = index + number as u64 * page;
+                let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+                (memory, stream + (stream_stride * index) as usize)
+            });
+            for line in (0..length as usize).step_by(LINE) {
+                for (memory, stream) in places {
+                    let memory = memory.wrapping_add(line);
+                    fetch_to_read(without_provenance::<u8>(memory.wrapping_add_signed(ahead)));
+                    // SAFETY: as the module asks.
+                    unsafe { move_value::<PACK, [u8; LINE]>(memory, stream + line) };
+                }
+            }
+        }
+        done += PAGES * page;
+    }
+    done
 }
 
 /// Moves runs of one length at listed offsets.

@@ -477,6 +477,39 @@ fn a_tall_matrix_transposed() {
     }
 }
 
+/// Those of whole lines are moved from several pages in turn.
+#[test]
+fn long_runs_are_moved_to_the_last_one_and_nothing_between_them() {
+    for (count, length, stride) in [
+        (32, 512, 1024),
+        (33, 512, -1024),
+        (131, 128, 200),
+        (45, 704, 1001),
+        (300, 192, -193),
+        (3, 4096, 5000),
+        (9, 4096, -8192),
+        (20, 4160, 5000),
+        (40, 600, 1024),
+    ] {
+        let runs = Layout::hvector(count, length, stride, &Layout::element(Element::Byte)).unwrap();
+        let offset =
+            |run: i64| if stride < 0 { (count as i64 - 1 - run) * -stride } else { run * stride } as usize;
+        let packed = (count * length) as usize;
+        let spread = (count as usize - 1) * stride.unsigned_abs() as usize + length as usize;
+        let (stream, gathered, memory) = (numbered(packed), Scratch::new(packed), Scratch::new(spread));
+        memory.address().write(&vec![0xee; spread]);
+        let mut expected = vec![0xee; spread];
+        for (run, bytes) in bytes_of(&stream).chunks(length as usize).enumerate() {
+            expected[offset(run as i64)..][..length as usize].copy_from_slice(bytes);
+        }
+        let first = memory.address().offset(offset(0) as i64);
+        assert_eq!(runs.unpack(1, first, 0, stream.address(), packed as u64), packed as u64);
+        assert_eq!(bytes_of(&memory), expected, "{count} runs of {length}, {stride} bytes apart");
+        assert_eq!(runs.pack(1, first, 0, gathered.address(), packed as u64), packed as u64);
+        assert_eq!(bytes_of(&gathered), bytes_of(&stream), "{count} runs of {length}, {stride} bytes apart");
+    }
+}
+
 /// Long ones have the lines of later rows fetched while earlier ones are written.
 #[test]
 fn long_columns_of_any_stride_are_written_to_their_last_row() {

@@ -15,7 +15,7 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             direct: true,
-            spins: 8_000,
+            spins: 32_000,
             yields: 2,
         }
     }
