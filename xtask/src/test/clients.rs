@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::mpich_abi;
 use super::packages;
 use super::runner::{self, Outcome};
-use super::table::Places;
+use super::table::{Places, skipped};
 use super::tally::{Tally, Verdict, excerpt};
 use crate::python::Environment;
 
@@ -41,6 +41,9 @@ struct Run {
     /// Simulated hosts and their slots, as `mpiexec --host` takes them; one machine when empty.
     #[serde(default)]
     hosts: String,
+    /// The hosts h1, h2, ... are network namespaces, reached by ssh.
+    #[serde(default)]
+    ssh: bool,
     /// With the wheel of the package index, on our library with MPICH's ABI.
     #[serde(default)]
     wheel: bool,
@@ -210,10 +213,21 @@ fn suite(
     let applies = |excluded: &&Excluded| {
         (excluded.ranks.is_empty() || excluded.ranks.contains(&run.ranks)) && (!excluded.wheel || run.wheel)
     };
-    let mut command = Command::new(places.mpiexec());
-    if !run.hosts.is_empty() {
-        command.args(["--starter", "local", "--host", &run.hosts]);
-    }
+    let mut command = if run.ssh {
+        let mut command = Command::new("bash");
+        command.args(["-euo", "pipefail"]).arg(places.root.join("tests/clients/over_ssh.sh"));
+        command
+            .arg(run.hosts.split(',').count().to_string())
+            .arg(places.mpiexec())
+            .args(["--host", &run.hosts]);
+        command
+    } else {
+        let mut command = Command::new(places.mpiexec());
+        if !run.hosts.is_empty() {
+            command.args(["--starter", "local", "--host", &run.hosts]);
+        }
+        command
+    };
     command.args(&run.launcher).args(["-n", &run.ranks.to_string()]).arg(environment.python());
     command.arg(places.root.join("tests/clients/run_mpi4py.py")).arg(&reports).arg(tests).arg("-v");
     if run.ranks > 1 {
@@ -234,6 +248,12 @@ fn suite(
     }
     command.current_dir(tests.parent().and_then(Path::parent).context("the tests' folder")?);
     let outcome = runner::run(command, b"", Duration::from_secs(run.limit_s), &places.scratch)?;
+    if run.ssh
+        && let Some(reason) = skipped(&outcome)
+    {
+        tally.add("clients", &name, outcome.elapsed, Verdict::Skipped(reason));
+        return Ok(());
+    }
     let mut report = Report::default();
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(&reports)?.flatten() {

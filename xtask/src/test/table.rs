@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use regex::Regex;
 use serde::Deserialize;
 
-use super::runner;
+use super::runner::{self, Outcome};
 use super::tally::{Tally, Verdict};
 
 /// The file, as it is written.
@@ -249,6 +249,13 @@ fn is_fortran(places: &Places, row: &Row) -> bool {
 /// The exit status of a scenario that cannot run here; a line of its output says why, after "skip: ".
 const SKIPPED: i32 = 77;
 
+/// Why a scenario could not run here.
+pub fn skipped(outcome: &Outcome) -> Option<String> {
+    let reason = || outcome.stdout.lines().find_map(|line| line.strip_prefix("skip: "));
+    (outcome.code() == SKIPPED && outcome.leftovers.is_empty())
+        .then(|| reason().unwrap_or("no reason was given").to_owned())
+}
+
 /// Runs one instance of a row.
 pub fn run(
     places: &Places,
@@ -310,9 +317,9 @@ pub fn run(
         &places.scratch,
     )?;
 
-    if row.scenario.is_some() && outcome.code() == SKIPPED && outcome.leftovers.is_empty() {
-        let reason = outcome.stdout.lines().find_map(|line| line.strip_prefix("skip: "));
-        let reason = reason.unwrap_or("no reason was given").to_owned();
+    if row.scenario.is_some()
+        && let Some(reason) = skipped(&outcome)
+    {
         tally.add("programs", name, outcome.elapsed, Verdict::Skipped(reason));
         return Ok(());
     }
