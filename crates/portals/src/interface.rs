@@ -698,6 +698,15 @@ impl Interface {
         self.core.show_waiting(awaited);
     }
 
+    /// As [`Interface::will_wait`], for puts and appends between which the caller does little: what comes over a network meanwhile is left
+    /// for that wait, and wakes no thread. Peers on this node are not to count on this process yet.
+    #[inline]
+    pub fn will_wait_afar(&self) {
+        if self.core.networked.load(Ordering::Relaxed) {
+            self.core.show_watching(None);
+        }
+    }
+
     /// The caller has stopped waiting, after [`Interface::wait`] or [`Interface::will_wait`]. What is still moving is left to the helper thread.
     #[inline]
     pub fn leave(&self) {

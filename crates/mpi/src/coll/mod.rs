@@ -74,9 +74,12 @@ impl Process {
     fn execute_work(&self, call: &Call<'_>, work: Box<Work>) -> Result<()> {
         let parts = call.parts();
         let mut execution = Execution::new(self, call, work);
+        self.nic().will_wait_afar();
         while !execution.advance(self, &parts) {
             execution.wait(self);
+            self.nic().will_wait_afar();
         }
+        self.nic().leave();
         execution.finish(call.communicator)
     }
 
