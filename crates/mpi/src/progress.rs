@@ -434,6 +434,7 @@ impl Process {
             if let Some(value) = poll() {
                 break value;
             }
+            self.nic().will_look(awaited);
             if self.progress_among(0, mine) {
                 continue;
             }

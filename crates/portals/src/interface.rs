@@ -707,6 +707,16 @@ impl Interface {
         }
     }
 
+    /// As [`Interface::will_wait`], for one that is about to look itself, where what it waits for may come over a network: the thread of that
+    /// is woken when it comes, on the processor of the caller, and is to leave it to the caller.
+    #[inline]
+    pub fn will_look(&self, awaited: Option<ProcessId>) {
+        let core = &self.core;
+        if awaited.map_or_else(|| core.networked.load(Ordering::Relaxed), |awaited| core.is_far(awaited.0)) {
+            core.show_waiting(awaited);
+        }
+    }
+
     /// The caller has stopped waiting, after [`Interface::wait`] or [`Interface::will_wait`]. What is still moving is left to the helper thread.
     #[inline]
     pub fn leave(&self) {

@@ -1,7 +1,7 @@
 //! The network over streams, as the layers above see it.
 
 use crate::incoming::Incoming;
-use crate::link::{Refusals, Stage, Streams, lock};
+use crate::link::{Refusals, Stage, Streams, lock, try_lock};
 use crate::peer::Pair;
 use crate::pipe::{Carrier, Pipe};
 use parnass_base::UserAddress;
@@ -9,7 +9,7 @@ use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::lane::Message;
 use parnass_transport::{Bulk, Network, Prospect};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Polls of the link that has spoken last between two looks at all links: where it is the only one, and else.
@@ -24,15 +24,6 @@ pub struct StreamNetwork<C: Carrier> {
 }
 
 impl<C: Carrier> StreamNetwork<C> {
-    /// What comes in; `None` while somebody takes messages.
-    fn incoming_if_free(&self) -> Option<MutexGuard<'_, Incoming<C::Pipe>>> {
-        match self.streams.incoming.try_lock() {
-            Ok(incoming) => Some(incoming),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
     /// With a thread of this name, the keeper, which runs `keep` until [`Streams::stopping`].
     ///
     /// # Errors
@@ -127,7 +118,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         if self.streams.has_told() {
             return true;
         }
-        let Some(mut incoming) = self.incoming_if_free() else { return true };
+        let Some(mut incoming) = try_lock(&self.streams.incoming) else { return true };
         if self.streams.carrier.wants_look() {
             self.streams.look(&mut incoming);
         }
@@ -202,7 +193,7 @@ impl<C: Carrier> Network for StreamNetwork<C> {
             return self.poll();
         }
         self.streams.send_own_gathered();
-        let Some(incoming) = self.incoming_if_free() else { return true };
+        let Some(incoming) = try_lock(&self.streams.incoming) else { return true };
         incoming.has_ready() || self.streams.has_told()
     }
 

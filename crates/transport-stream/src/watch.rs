@@ -1,7 +1,7 @@
 //! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
 //! gathered and left, and tell of losses.
 
-use crate::link::{Loss, STALE, Streams, lock};
+use crate::link::{Loss, STALE, Streams, try_lock};
 use crate::pipe::Carrier;
 use parnass_base::atomics::{Ordering, full_fence};
 use parnass_transport::Waker;
@@ -161,9 +161,12 @@ impl Watch {
                 streams.needless.store(0, Ordering::Relaxed);
             }
             streams.watch(if wanted { streams.prospect.load(Ordering::Relaxed) } else { 0 });
-            // Read, and then left by a thread that computes now: no event tells of that.
-            if lock(&streams.incoming).has_ready() {
-                self.arrivals(streams);
+            // Read, and then left by a thread that computes now: no event tells of that. A thread that takes messages now may leave
+            // some later; who waited for it here would be woken each time that it lets go of the lock, and find it taken again.
+            match try_lock(&streams.incoming).map(|incoming| incoming.has_ready()) {
+                Some(true) => drop(self.arrivals(streams)),
+                Some(false) => (),
+                None => self.rearm = Some(now + REARM.0),
             }
         }
         let mut told = Vec::new();
@@ -297,6 +300,20 @@ mod tests {
         let armed = streams.carrier.armed.load(Ordering::Relaxed);
         // Either it is armed still, or it is so soon: the sleeper may have woken meanwhile.
         assert!(armed || watch.look_after_time(&streams, Instant::now() + REARM.0));
+    }
+
+    #[test]
+    fn the_keeper_does_not_wait_for_a_thread_that_takes_messages() {
+        let (streams, mut watch) = nothing();
+        streams.wanted.store(true, Ordering::Release);
+        let taking = crate::lock(&streams.incoming);
+        let now = Instant::now();
+        assert!(watch.look_after_time(&streams, now), "it is armed all the same");
+        let limit = watch.limit(&streams, std::iter::empty()).unwrap();
+        assert!(limit <= REARM.0, "what is left then is looked for soon: {limit:?}");
+        drop(taking);
+        watch.look_after_time(&streams, now + REARM.0);
+        assert_eq!(watch.limit(&streams, std::iter::empty()), None);
     }
 
     #[test]
