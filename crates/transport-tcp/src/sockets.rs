@@ -162,7 +162,7 @@ impl Sockets {
 impl Carrier for Sockets {
     type Pipe = Socket;
 
-    /// To ask first takes an eighth of the time that 512 KiB take, and has a receiver that computes wake twice.
+    /// To ask first takes a tenth of the time that 512 KiB take, and has a receiver that computes wake twice.
     const STREAM_BYTES: usize = 1 << 20;
 
     /// Who is part of a collective sends while others still reduce what they have: what they do not expect yet they copy.
