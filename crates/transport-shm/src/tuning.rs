@@ -15,7 +15,7 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             direct: true,
-            spins: 16_000,
+            spins: 8_000,
             yields: 2,
         }
     }

@@ -36,7 +36,7 @@ pub static TABLE: &[Tunable] = &[
         name: "spins",
         variable: "PARNASS_SPINS",
         kind: Kind::Count,
-        default: Value::Number(16_000),
+        default: Value::Number(8_000),
         least: 0,
         most: 100_000_000,
         room: "transport-shm",
