@@ -125,6 +125,12 @@ unsafe fn move_last<const PACK: bool>(memory: usize, stream: usize, length: usiz
     unsafe { move_bytes::<PACK>(memory, stream, length, memory.wrapping_add(length)) }
 }
 
+/// Where a row is in memory.
+#[inline(always)]
+fn row(memory: usize, stride: i64, index: u64) -> usize {
+    memory.wrapping_add_signed((stride.wrapping_mul(index as i64)) as isize)
+}
+
 /// Two strides, a count: the one loop that everything short comes down to.
 #[inline(always)]
 unsafe fn move_column<const PACK: bool, T: Copy>(
@@ -134,7 +140,7 @@ unsafe fn move_column<const PACK: bool, T: Copy>(
     stream_stride: u64,
     count: u64,
 ) {
-    let row = |index: u64| memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+    let row = |index| row(memory, memory_stride, index);
     // Loads run ahead by themselves.
     let fetches = !PACK && count >= LONG_COLUMN && FETCHED_STRIDES.contains(&memory_stride.unsigned_abs());
     let fetching = if fetches { count - ROWS_AHEAD } else { 0 };
@@ -169,7 +175,7 @@ unsafe fn move_strided<const PACK: bool>(
             };
             let ahead = memory_stride.wrapping_mul((AHEAD / length).max(1) as i64) as isize;
             for index in moved..count {
-                let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
+                let memory = row(memory, memory_stride, index);
                 let next = memory.wrapping_add_signed(ahead);
                 move_bytes::<PACK>(memory, stream + (stream_stride * index) as usize, length as usize, next);
             }
@@ -194,8 +200,7 @@ unsafe fn move_in_turn<const PACK: bool>(
         for index in done..done + page {
             let places: [_; PAGES as usize] = std::array::from_fn(|number| {
                 let index = index + number as u64 * page;
-                let memory = memory.wrapping_add_signed((memory_stride.wrapping_mul(index as i64)) as isize);
-                (memory, stream + (stream_stride * index) as usize)
+                (row(memory, memory_stride, index), stream + (stream_stride * index) as usize)
             });
             for line in (0..length as usize).step_by(LINE) {
                 for (memory, stream) in places {

@@ -711,9 +711,8 @@ impl Interface {
     /// is woken when it comes, on the processor of the caller, and is to leave it to the caller.
     #[inline]
     pub fn will_look(&self, awaited: Option<ProcessId>) {
-        let core = &self.core;
-        if awaited.map_or_else(|| core.networked.load(Ordering::Relaxed), |awaited| core.is_far(awaited.0)) {
-            core.show_waiting(awaited);
+        if !self.core.may_come_near(awaited) {
+            self.core.show_waiting(awaited);
         }
     }
 

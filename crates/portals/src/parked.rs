@@ -208,7 +208,7 @@ impl Core {
 
     /// Whether all that an entry of this source takes comes from this node.
     #[inline(always)]
-    fn may_come_near(&self, source: Option<ProcessId>) -> bool {
+    pub fn may_come_near(&self, source: Option<ProcessId>) -> bool {
         match source {
             Some(source) => !self.is_far(source.0),
             None => !self.networked.load(Ordering::Relaxed),

@@ -216,18 +216,17 @@ fn suite(
     let mut command = if run.ssh {
         let mut command = Command::new("bash");
         command.args(["-euo", "pipefail"]).arg(places.root.join("tests/clients/over_ssh.sh"));
-        command
-            .arg(run.hosts.split(',').count().to_string())
-            .arg(places.mpiexec())
-            .args(["--host", &run.hosts]);
+        command.arg(run.hosts.split(',').count().to_string()).arg(places.mpiexec());
         command
     } else {
-        let mut command = Command::new(places.mpiexec());
-        if !run.hosts.is_empty() {
-            command.args(["--starter", "local", "--host", &run.hosts]);
-        }
-        command
+        Command::new(places.mpiexec())
     };
+    if !run.hosts.is_empty() {
+        if !run.ssh {
+            command.args(["--starter", "local"]);
+        }
+        command.args(["--host", &run.hosts]);
+    }
     command.args(&run.launcher).args(["-n", &run.ranks.to_string()]).arg(environment.python());
     command.arg(places.root.join("tests/clients/run_mpi4py.py")).arg(&reports).arg(tests).arg("-v");
     if run.ranks > 1 {

@@ -572,13 +572,18 @@ mod tests {
         }
     }
 
+    fn slots(concurrent: bool) -> Slots {
+        let slots = Slots::new();
+        if concurrent {
+            slots.set_concurrent();
+        }
+        slots
+    }
+
     #[test]
     fn completes_after_its_events_and_tells_how_it_went() {
         for concurrent in [false, true] {
-            let slots = Slots::new();
-            if concurrent {
-                slots.set_concurrent();
-            }
+            let slots = slots(concurrent);
             let name = slots.take(2, Some(5));
             assert_eq!(slots.deliver(&event(name, EventKind::Send)), None);
             assert!(!slots.is_complete(name));
@@ -613,10 +618,7 @@ mod tests {
     #[test]
     fn the_spare_slot_comes_back() {
         for concurrent in [false, true] {
-            let slots = Slots::new();
-            if concurrent {
-                slots.set_concurrent();
-            }
+            let slots = slots(concurrent);
             let name = slots.borrow(1);
             let nested = slots.borrow(1);
             assert_ne!(name.index(), nested.index());
@@ -640,10 +642,7 @@ mod tests {
     #[test]
     fn a_receive_that_is_its_slot_ends_once() {
         for concurrent in [false, true] {
-            let slots = Slots::new();
-            if concurrent {
-                slots.set_concurrent();
-            }
+            let slots = slots(concurrent);
             let name = slots.take_quick(1, None, 7, 100);
             assert!(slots.is_quick(name) && slots.all_quick().eq([name]));
             assert!(matches!(
@@ -692,8 +691,7 @@ mod tests {
 
     #[test]
     fn one_of_several_threads_ends_a_receive() {
-        let slots = Slots::new();
-        slots.set_concurrent();
+        let slots = slots(true);
         for _ in 0..2000 {
             let name = slots.take_quick(1, None, 7, 100);
             slots.deliver(&Event { requested_length: 60, ..event(name, EventKind::Put) });
@@ -727,8 +725,7 @@ mod tests {
 
     #[test]
     fn threads_take_and_release_distinct_slots() {
-        let slots = Slots::new();
-        slots.set_concurrent();
+        let slots = slots(true);
         let in_use: Vec<AtomicBool> = (0..4096).map(|_| AtomicBool::new(false)).collect();
         std::thread::scope(|scope| {
             for _ in 0..4 {
