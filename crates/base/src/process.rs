@@ -75,6 +75,25 @@ pub fn allowed_processors() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
 }
 
+/// How long a thread had a processor, how long it was kept waiting for one, and how long all threads of the process had one, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    pub ran: u64,
+    pub waited: u64,
+    pub all_ran: u64,
+}
+
+/// What the kernel counts for the calling thread; `None` where it does not say.
+pub fn scheduled() -> Option<Scheduled> {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut words = line.split_ascii_whitespace().map(|word| word.parse().ok());
+    let mut all = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time to a place for one.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut all) }).ok()?;
+    let all_ran = all.tv_sec as u64 * 1_000_000_000 + all.tv_nsec as u64;
+    Some(Scheduled { ran: words.next()??, waited: words.next()??, all_ran })
+}
+
 /// Binds the calling thread to one processor.
 ///
 /// # Errors

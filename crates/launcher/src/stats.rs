@@ -187,6 +187,11 @@ fn columns() -> Vec<(&'static str, Cell, Weight)> {
             |account| seconds(account.of(Home::Any(counters::TIME_ASLEEP))),
             |account| account.counted.len() as u64,
         ),
+        (
+            "crowds",
+            |account| short(account.of(Home::Any(counters::CROWDS))),
+            |account| account.of(Home::Any(counters::CROWDS)),
+        ),
         ("CPU", |account| format!("{:.2} s", account.cpu_us as f64 * 1e-6), |_| 1),
         ("memory", |account| bytes(account.peak_kib << 10), |_| 1),
     ]

@@ -348,6 +348,9 @@ impl Core {
         self.post_all();
         // Who rings wakes sleepers only: what was rung for since the last turn of the wheel is seen by the last look.
         self.sleep(ticket, awaited, deadline, &mut || self.has_work() || watched() || self.wheel.is_due());
+        if self.transport.meets_crowd() {
+            self.counters.count_any(counters::CROWDS, 1);
+        }
     }
 
     // ---- what the helper thread asks and does

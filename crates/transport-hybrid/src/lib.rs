@@ -438,6 +438,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.sleep(rings, deadline, &mut || changed() || self.look());
     }
 
+    fn meets_crowd(&self) -> bool {
+        self.near.meets_crowd()
+    }
+
     #[inline]
     fn show(&self, waiting: Waiting) {
         let lately = || if self.far_lately.load(Ordering::Relaxed) { 1 } else { NEAR_LATELY };

@@ -1,5 +1,6 @@
 //! Shared memory between the ranks of one machine.
 
+mod crowd;
 mod layout;
 mod memory;
 mod patience;

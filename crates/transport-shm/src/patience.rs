@@ -1,5 +1,6 @@
 //! How long a waiting rank may keep its processor.
 
+use crate::crowd::Crowd;
 use crate::layout::Station;
 use crate::tuning::Tuning;
 use parnass_base::Placed;
@@ -22,6 +23,7 @@ pub struct Patience {
     /// Ranks of the job that run on this machine and do not share this memory, and the processors of all that do or do not.
     apart: AtomicU32,
     machine: AtomicU32,
+    crowd: Crowd,
 }
 
 impl Patience {
@@ -46,6 +48,7 @@ impl Patience {
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
             machine: AtomicU32::new(0),
+            crowd: Crowd::default(),
         }
     }
 
@@ -97,10 +100,21 @@ impl Patience {
                 neighbours += 1;
             }
         }
-        let spins = if self.suffices(size, neighbours) { self.tuning.spins } else { 0 };
+        let spins = if self.suffices(size, neighbours) { self.crowd.spins(self.tuning.spins) } else { 0 };
         self.spins.store(spins, Ordering::Relaxed);
         self.attached.store(attached, Ordering::Relaxed);
         spins
+    }
+
+    /// For a thread that has just slept: whether others turn out to want its processor.
+    pub fn meets_crowd(&self) -> bool {
+        let before = self.spins.load(Ordering::Relaxed);
+        if before == 0 || !self.crowd.watch() {
+            return false;
+        }
+        let now = self.crowd.spins(self.tuning.spins);
+        self.spins.store(now, Ordering::Relaxed);
+        now < before
     }
 
     /// Whether all `size` ranks are there, and there is no processor for each.
@@ -133,6 +147,7 @@ mod tests {
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
             machine: AtomicU32::new(0),
+            crowd: Crowd::default(),
         };
         patience.count_apart(apart, machine);
         patience.suffices(neighbours, neighbours)

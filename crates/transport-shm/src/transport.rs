@@ -654,6 +654,10 @@ impl Transport for SharedMemory {
         self.own().station.bell.sleep_behind(rings, limit, || self.sleepers_barrier(), changed);
     }
 
+    fn meets_crowd(&self) -> bool {
+        self.patience.meets_crowd()
+    }
+
     #[inline]
     fn show(&self, waiting: Waiting) {
         self.own().station.waits_for.set(match waiting {

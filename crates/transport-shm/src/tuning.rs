@@ -5,7 +5,7 @@
 pub struct Tuning {
     /// Whether the kernel may be asked to move long messages from process to process (process_vm_readv). Where not, as where the kernel forbids it, they go in pieces through shared memory.
     pub direct: bool,
-    /// How often a waiting rank looks before it sleeps, where every rank has a processor of its own. With more ranks than processors nobody spins, whatever this says.
+    /// How often a waiting rank looks before it sleeps, where every rank has a processor of its own. With more ranks than processors nobody spins, whatever this says, and where others turn out to want the same processors a rank looks up to 16 times less often.
     pub spins: u32,
     /// How often a waiting rank lets others run before it sleeps, where ranks share processors.
     pub yields: u32,

@@ -266,6 +266,12 @@ pub trait Transport: Send + Sync {
     /// Sleeps until rung since `rings` was taken, unless `changed` says that there is something, or until `deadline`.
     fn sleep(&self, rings: u32, deadline: Option<Instant>, changed: &mut dyn FnMut() -> bool);
 
+    /// For a thread that has just slept: whether it turns out that others, of whom this process did not know, want its processors. From then on
+    /// [`Transport::spins`] says less, until they are gone.
+    fn meets_crowd(&self) -> bool {
+        false
+    }
+
     /// Shows to peers and tools whether this process waits, and for whom.
     fn show(&self, waiting: Waiting);
 

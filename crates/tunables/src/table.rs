@@ -43,7 +43,7 @@ pub static TABLE: &[Tunable] = &[
         measured: true,
         scope: Scope::Local,
         changes: Changes::Start,
-        what: "How often a waiting rank looks before it sleeps, where every rank has a processor of its own. With more ranks than processors nobody spins, whatever this says.",
+        what: "How often a waiting rank looks before it sleeps, where every rank has a processor of its own. With more ranks than processors nobody spins, whatever this says, and where others turn out to want the same processors a rank looks up to 16 times less often.",
     },
     Tunable {
         name: "yields",
