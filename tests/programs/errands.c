@@ -1,5 +1,5 @@
-/* Accesses to created windows, which the kernel carries out, or the target while it waits, or both together; which is the fastest is found out as they
- * go. The same results, and each update once, whichever way it went. */
+/* Accesses to created windows, which the kernel carries out, or the target while it waits, or both together, and long ones to allocated windows, which the
+ * origin carries out, or both together; which is the fastest is found out as they go. The same results, and each update once, whichever way it went. */
 #define _GNU_SOURCE
 #include "tool.h"
 #include <sched.h>
@@ -15,15 +15,32 @@ static unsigned char expected_byte(int turn, int at)
     return (unsigned char)(turn * 7 + at * 13 + at / 251);
 }
 
+/* A window of MOST bytes, allocated or created; its memory. */
+static unsigned char *make(int allocated, MPI_Win *win)
+{
+    unsigned char *memory;
+    if (allocated)
+        MPI_Win_allocate(MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, win);
+    else
+        MPI_Win_create(memory = calloc(1, MOST), MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, win);
+    return memory;
+}
+
+static void end(int allocated, MPI_Win *win, unsigned char *memory)
+{
+    MPI_Win_free(win);
+    if (!allocated)
+        free(memory);
+}
+
 /* Puts and gets of all sorts of lengths, at odd places; rank 1 waits in a barrier. */
-static void lengths(void)
+static void lengths(int allocated)
 {
     static const int some[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 100, 1000, 4096, 5000,
                                16384, 16385, 40000, 262144, 300001, 1 << 20, MOST - 3};
     enum { LENGTHS = sizeof some / sizeof *some };
-    unsigned char *memory = calloc(1, MOST), *data = malloc(MOST), *back = malloc(MOST);
     MPI_Win win;
-    MPI_Win_create(memory, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    unsigned char *memory = make(allocated, &win), *data = malloc(MOST), *back = malloc(MOST);
     if (rank == 0) {
         MPI_Win_lock_all(0, win);
         for (int turn = 0; turn < TURNS * LENGTHS; turn++) {
@@ -49,8 +66,7 @@ static void lengths(void)
         for (int at = 0; at < length; at++)
             CHECK_EQUAL(memory[place + at], expected_byte(turn, at));
     }
-    MPI_Win_free(&win);
-    free(memory);
+    end(allocated, &win, memory);
     free(data);
     free(back);
 }
@@ -151,15 +167,14 @@ static void many_at_once(void)
 }
 
 /* Until the target has carried out so many accesses of a length itself, or with the kernel and the origin. */
-static void goes_there(MPI_T_pvar_session session, int length, int times)
+static void goes_there(MPI_T_pvar_session session, int allocated, int length, int times)
 {
     enum { ROUNDS = 1000, PLACES = 5, LAST_PLACE = (ROUNDS - 1) % PLACES };
-    unsigned char *memory = calloc(1, MOST), *data = calloc(1, MOST);
-    int over = 0;
     MPI_Win win;
+    unsigned char *memory = make(allocated, &win), *data = calloc(1, MOST);
+    int over = 0;
     MPI_T_pvar_handle handle = pvar(session, "window_errands", NULL);
     SUCCEEDS(MPI_T_pvar_start(session, handle));
-    MPI_Win_create(memory, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     while (!over) {
         if (rank == 0) {
             MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
@@ -177,9 +192,8 @@ static void goes_there(MPI_T_pvar_session session, int length, int times)
         over = rank == 1 && pvar_value(session, handle) >= (uint64_t)times;
         MPI_Bcast(&over, 1, MPI_INT, 1, MPI_COMM_WORLD);
     }
-    MPI_Win_free(&win);
+    end(allocated, &win, memory);
     SUCCEEDS(MPI_T_pvar_handle_free(session, &handle));
-    free(memory);
     free(data);
 }
 
@@ -189,9 +203,10 @@ static void go_there(void)
     MPI_T_pvar_session session;
     SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     SUCCEEDS(MPI_T_pvar_session_create(&session));
-    goes_there(session, 4, 4);
-    goes_there(session, 1000, 4);
-    goes_there(session, 100000, 8);
+    goes_there(session, 0, 4, 4);
+    goes_there(session, 0, 1000, 4);
+    goes_there(session, 0, 100000, 8);
+    goes_there(session, 1, 1000000, 4);
     SUCCEEDS(MPI_T_pvar_session_free(&session));
     SUCCEEDS(MPI_T_finalize());
 }
@@ -201,7 +216,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    lengths();
+    lengths(0);
+    lengths(1);
     updates();
     swaps();
     many_at_once();

@@ -103,7 +103,7 @@ pub const WINDOW_GET_BYTES: Program = Program(42);
 pub const WINDOW_ACCUMULATES: Program = Program(43);
 /// Requests of others that this process has carried out in its windows, for those who cannot reach its memory.
 pub const WINDOW_REQUESTS: Any = Any(44);
-/// Accesses of others of this node to created windows of this process that it has carried out itself, because it waited anyway.
+/// Accesses of others of this node to windows of this process that it has carried out itself, because it waited anyway.
 pub const WINDOW_ERRANDS: Any = Any(45);
 /// Reads from the operating system.
 pub const FILE_READS: Any = Any(46);
@@ -585,7 +585,7 @@ pub const COUNTERS: &[Counter] = &[
         home: Home::Any(Any(45)),
         object: Object::Process,
         verbosity: Verbosity::TunerDetail,
-        what: "Accesses of others of this node to created windows of this process that it has carried out itself, because it waited anyway.",
+        what: "Accesses of others of this node to windows of this process that it has carried out itself, because it waited anyway.",
     },
     Counter {
         name: "file_reads",

@@ -197,7 +197,7 @@ impl Core {
     /// Has the target copy, which lies in the question or goes through a piece of shared memory.
     #[inline]
     pub fn ask_for(&self, copy: &RemoteCopy) -> Asked {
-        let &RemoteCopy { target, write, remote, local, length } = copy;
+        let &RemoteCopy { target, write, remote, local, length, .. } = copy;
         if length > INLINE {
             return self.ask_parts(copy, |seat, part| self.ask_long(seat, part));
         }
@@ -212,7 +212,7 @@ impl Core {
         Asked::Done
     }
 
-    /// Has the target copy a share, by the kernel, and copies the other.
+    /// Has the target copy a share, by the kernel, and copies the other as [`Core::copy_alone`].
     pub fn ask_to_share(&self, copy: &RemoteCopy) -> Asked {
         self.ask_parts(copy, |seat, part| self.ask_shared(seat, part))
     }
@@ -223,12 +223,7 @@ impl Core {
             let Some(seat) = self.seat_at(copy.target, copy.length) else {
                 return if skip == 0 { Asked::Away } else { Asked::InVain };
             };
-            let part = RemoteCopy {
-                remote: copy.remote.offset(skip as i64),
-                local: copy.local.offset(skip as i64),
-                length: LONGEST.min(copy.length - skip),
-                ..*copy
-            };
+            let part = RemoteCopy { length: LONGEST.min(copy.length - skip), ..copy.from(skip) };
             if !ask(&seat, &part) {
                 return Asked::InVain;
             }
@@ -238,7 +233,7 @@ impl Core {
 
     /// Whether all of it has been copied. Nothing is lost where the target does not look: then this side copies all.
     fn ask_shared(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
-        let &RemoteCopy { target, write, remote, local, length } = copy;
+        let &RemoteCopy { target, write, remote, local, length, .. } = copy;
         let Some((piece, gauge)) = self.claim_pipe(0) else { return false };
         let share = Share { core: self, gauge, copy };
         let kind = if write { SHARED_WRITE } else { SHARED_READ };
@@ -259,7 +254,7 @@ impl Core {
     }
 
     fn ask_long(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
-        let &RemoteCopy { target, write, remote, local, length } = copy;
+        let &RemoteCopy { target, write, remote, local, length, .. } = copy;
         let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
         let mut stream = Stream { core: self, other: target, piece, gauge, user: local, length, done: 0 };
         let kind = if write { WRITE } else { READ };
@@ -296,7 +291,7 @@ impl Core {
             SHARED_WRITE | SHARED_READ => {
                 let remote = UserAddress::restore(inline[1] as usize);
                 let write = what == SHARED_READ;
-                let copy = RemoteCopy { target: asker, write, remote, local: address, length };
+                let copy = RemoteCopy { target: asker, write, remote, mapped: None, local: address, length };
                 inline[0] = u64::from(self.carry_out_share(&copy, Bulk(inline[0])));
             }
             READ => inline = read_words(address, length),
@@ -365,13 +360,8 @@ impl Share<'_> {
                 return true;
             }
             let at = unit * if one == 1 { front } else { units - 1 - back };
-            let part = RemoteCopy {
-                remote: self.copy.remote.offset(at as i64),
-                local: self.copy.local.offset(at as i64),
-                length: unit.min(length - at),
-                ..*self.copy
-            };
-            if self.core.copy_by_kernel(&part).is_err() {
+            let part = RemoteCopy { length: unit.min(length - at), ..self.copy.from(at) };
+            if self.core.copy_alone(&part).is_err() {
                 return false;
             }
         }

@@ -659,7 +659,16 @@ impl Interface {
         local: UserAddress,
         length: usize,
     ) -> Result<(), MemoryError> {
-        self.core.copy_known(&RemoteCopy { target: peer.0, write: true, remote, local, length })
+        self.core.copy_known(&RemoteCopy { target: peer.0, write: true, remote, mapped: None, local, length })
+    }
+
+    /// Copies, to `peer` or from there, between memory that this process shares with it and memory of its own. A peer that waits may take a part
+    /// of that over.
+    ///
+    /// # Errors
+    /// As for [`Interface::write_memory`].
+    pub fn copy_mapped(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
+        self.core.copy_mapped(copy)
     }
 
     /// As [`Interface::read_memory`], as [`Interface::write_known`].
@@ -674,7 +683,14 @@ impl Interface {
         local: UserAddress,
         length: usize,
     ) -> Result<(), MemoryError> {
-        self.core.copy_known(&RemoteCopy { target: peer.0, write: false, remote, local, length })
+        self.core.copy_known(&RemoteCopy {
+            target: peer.0,
+            write: false,
+            remote,
+            mapped: None,
+            local,
+            length,
+        })
     }
 
     /// Has `peer` update its memory at `remote`, as its [`Updater`] does, which gets all that is given here. What it leaves in the

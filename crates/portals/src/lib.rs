@@ -62,6 +62,7 @@ pub use interface::{
 };
 pub use parnass_base::access::Access;
 pub use parnass_transport::{Follow, MemoryError};
+pub use remote::RemoteCopy;
 pub use segment::{Segment, Update};
 pub use tuning::Tuning;
 

@@ -1,5 +1,5 @@
-//! Copies to and from memory of another process of the node that is known to be there: by the kernel, or with the help of that
-//! process, see [`crate::errand`]. What lies in the question itself a target that waits is always asked to do; else it is found out which is
+//! Copies to and from memory of another process of the node that is known to be there: by the kernel, or, if this process has that memory
+//! too, without it; or with the help of the other process, see [`crate::errand`]. What lies in the question itself a target that waits is always asked to do; else it is found out which is
 //! the fastest, for each process and class of lengths.
 
 use crate::core::Core;
@@ -15,6 +15,8 @@ use std::time::Instant;
 const KERNEL: usize = 0;
 const TARGET: usize = 1;
 const BOTH: usize = 2;
+/// The way of one who has the memory in its own address space: it copies.
+const ALONE: usize = KERNEL;
 
 /// What is not longer is not worth being shared, and only one in so many is timed: the clock takes a tenth as long as they do.
 const SHORT: usize = 32 << 10;
@@ -27,8 +29,23 @@ pub struct RemoteCopy {
     /// To the target, and not from there.
     pub write: bool,
     pub remote: UserAddress,
+    /// The same memory in the address space of this process, where that has it.
+    pub mapped: Option<UserAddress>,
     pub local: UserAddress,
     pub length: usize,
+}
+
+impl RemoteCopy {
+    /// All but the first `skip` bytes.
+    pub fn from(&self, skip: usize) -> RemoteCopy {
+        RemoteCopy {
+            remote: self.remote.offset(skip as i64),
+            mapped: self.mapped.map(|mapped| mapped.offset(skip as i64)),
+            local: self.local.offset(skip as i64),
+            length: self.length - skip,
+            ..*self
+        }
+    }
 }
 
 /// What is known of the ways to one process, in one direction.
@@ -38,6 +55,8 @@ struct Known {
     short: Choices<2, 10, 6>,
     /// Up to 64 KiB and so on to 8 MiB, and what is longer.
     long: Choices<3, 8, 16>,
+    /// The same for memory that this process has too, up to 512 KiB and so on; of the ways only [`ALONE`] and [`BOTH`].
+    mapped: Choices<2, 6, 19>,
 }
 
 /// What a process knows of the ways to the memory of others.
@@ -78,6 +97,15 @@ impl Core {
         }
     }
 
+    /// As [`Core::copy_known`], for long copies to or from memory that this process has in its own address space.
+    pub fn copy_mapped(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
+        let choice = self.errands.remote.known(copy, self.size()).mapped.of(copy.length);
+        let start = Instant::now();
+        let way = self.copy_by(copy, if choice.way() == ALONE { ALONE } else { BOTH })?;
+        choice.learn(usize::from(way != ALONE), copy.length, start.elapsed().as_nanos() as u64);
+        Ok(())
+    }
+
     fn copy_chosen<const WAYS: usize>(
         &self,
         copy: &RemoteCopy,
@@ -102,18 +130,21 @@ impl Core {
             _ => Asked::Away,
         };
         if asked != Asked::Done {
-            self.copy_by_kernel(copy)?;
+            self.copy_alone(copy)?;
         }
         Ok(if asked == Asked::Away { KERNEL } else { way })
     }
 
+    /// Copies by the kernel, or without it where this process has the memory itself.
     #[inline]
-    pub fn copy_by_kernel(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
-        let &RemoteCopy { target, write, remote, local, length } = copy;
-        if write {
-            self.transport.write(target, remote, local, length)
-        } else {
-            self.transport.read(target, remote, local, length)
+    pub fn copy_alone(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
+        let &RemoteCopy { target, write, remote, mapped, local, length } = copy;
+        match mapped {
+            Some(mapped) if write => mapped.copy_apart(local, length),
+            Some(mapped) => local.copy_apart(mapped, length),
+            None if write => return self.transport.write(target, remote, local, length),
+            None => return self.transport.read(target, remote, local, length),
         }
+        Ok(())
     }
 }

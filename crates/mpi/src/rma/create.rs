@@ -280,7 +280,11 @@ impl Window {
         };
         let lacks = near.len() < size || !near.iter().all(sees);
         // Nobody lets go of the segment before all have opened it.
-        let outcomes = gather_words(process, &own, [u64::from(opened.is_ok()), u64::from(lacks)])?;
+        let own_part = opened.as_ref().ok().filter(|_| memory.is_allocated());
+        let own_address = own_part
+            .map_or(0, |segment| segment.address(starts[me] as usize, memory.size() as usize).value());
+        let outcomes =
+            gather_words(process, &own, [u64::from(opened.is_ok()), u64::from(lacks), own_address as u64])?;
         let segment = Arc::new(opened.map_err(portal_error)?);
         if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == 0) {
             return Err(failed_elsewhere(failed));
@@ -301,6 +305,7 @@ impl Window {
             Target {
                 process: other,
                 reach,
+                there: UserAddress::restore(outcomes[rank][2] as usize),
                 member: member.map(|member| member as u32),
                 size: shares.sizes[rank],
                 unit: shares.units[rank],

@@ -81,6 +81,8 @@ enum Reach {
 struct Target {
     process: ProcessId,
     reach: Reach,
+    /// Where it has the memory itself that [`Reach::Direct`] is about.
+    there: UserAddress,
     /// Its number among the members of the segment, if it is one.
     member: Option<u32>,
     size: u64,

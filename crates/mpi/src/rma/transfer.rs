@@ -7,7 +7,7 @@ use crate::process::Process;
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
 use parnass_counters::{WINDOW_GET_BYTES, WINDOW_GETS, WINDOW_PUT_BYTES, WINDOW_PUTS};
-use parnass_portals::MemoryError;
+use parnass_portals::{MemoryError, RemoteCopy};
 use std::sync::Arc;
 
 /// The target side of an operation.
@@ -42,6 +42,9 @@ pub(super) struct Spot<'a> {
     pub asked: bool,
 }
 
+/// From so many bytes on a target that waits may take a share of an access over, though this process has the memory itself.
+const SHARED_FROM: usize = 256 << 10;
+
 /// Copies between user memory and a window, which a wrong program may let overlap.
 #[inline(always)]
 pub(super) fn copy(to: UserAddress, from: UserAddress, length: usize) {
@@ -49,6 +52,44 @@ pub(super) fn copy(to: UserAddress, from: UserAddress, length: usize) {
         to.copy_apart(from, length);
     } else {
         to.copy_from(from, length);
+    }
+}
+
+impl Target {
+    /// Copies to (`write`) or from its memory at `here` in this process's address space.
+    #[inline(always)]
+    fn copy(&self, process: &Process, write: bool, here: UserAddress, local: UserAddress, length: usize) {
+        if length >= SHARED_FROM {
+            self.copy_long(process, write, here, local, length);
+        } else if write {
+            copy(here, local, length);
+        } else {
+            copy(local, here, length);
+        }
+    }
+
+    #[inline(never)]
+    fn copy_long(
+        &self,
+        process: &Process,
+        write: bool,
+        here: UserAddress,
+        local: UserAddress,
+        length: usize,
+    ) {
+        if let Reach::Direct(base) = self.reach
+            && self.there != UserAddress::NULL
+            && self.process != process.me()
+            && here.value().abs_diff(local.value()) >= length
+        {
+            let remote = self.there.offset((here.value() - base.value()) as i64);
+            let copy =
+                RemoteCopy { target: self.process.0, write, remote, mapped: Some(here), local, length };
+            if process.nic().copy_mapped(&copy).is_ok() {
+                return;
+            }
+        }
+        if write { copy(here, local, length) } else { copy(local, here, length) }
     }
 }
 
@@ -63,7 +104,7 @@ impl Spot<'_> {
     #[inline]
     pub fn write(&self, process: &Process, packed: UserAddress, length: u64) -> Result<()> {
         match (self.direct, self.contiguous()) {
-            (true, Some(to)) => copy(to, packed, length as usize),
+            (true, Some(to)) => self.target.copy(process, true, to, packed, length as usize),
             (true, None) => drop(self.datatype.layout().unpack(self.count, self.address, 0, packed, length)),
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
@@ -83,7 +124,7 @@ impl Spot<'_> {
     #[inline]
     pub fn read(&self, process: &Process, packed: UserAddress, length: u64) -> Result<()> {
         match (self.direct, self.contiguous()) {
-            (true, Some(from)) => copy(packed, from, length as usize),
+            (true, Some(from)) => self.target.copy(process, false, from, packed, length as usize),
             (true, None) => drop(self.datatype.layout().pack(self.count, self.address, 0, packed, length)),
             (false, _) => {
                 return self.each_run(length, &mut |remote, skip, bytes| {
@@ -242,7 +283,7 @@ impl Window {
         match self.plain(target, place) {
             Some((to, length)) if origin.datatype.plain_length(origin.count) == Some(length) => {
                 process.counters().count(WINDOW_PUT_BYTES, length as u64);
-                copy(to, origin.address, length);
+                target.copy(process, true, to, origin.address, length);
             }
             _ => self.put_any(process, target, origin, place)?,
         }
@@ -289,7 +330,7 @@ impl Window {
         match self.plain(target, place) {
             Some((from, length)) if origin.datatype.plain_length(origin.count) == Some(length) => {
                 process.counters().count(WINDOW_GET_BYTES, length as u64);
-                copy(origin.address, from, length);
+                target.copy(process, false, from, origin.address, length);
                 Ok(())
             }
             _ => self.get_any(process, target, origin, place),
