@@ -718,6 +718,9 @@ impl<C: Carrier> Streams<C> {
 
     /// Asks the carrier which connections have something, and lets those write that may again.
     pub fn look(&self, incoming: &mut Incoming<C::Pipe>) {
+        if let Some(apart) = self.carrier.apart() {
+            incoming.mark_payload(apart);
+        }
         self.carrier.look(&mut |sight| match sight {
             Sight::Readable(number) => incoming.mark(number),
             Sight::Writable(number) => {
@@ -749,6 +752,7 @@ impl<C: Carrier> Streams<C> {
         let deadline = Instant::now() + FAREWELL;
         // Whoever establishes has this lock: the link is among those below, or the goodbye is said there.
         drop(lock(&self.incoming));
+        self.carrier.rejoin();
         let mut left: Vec<(&Link<C::Pipe>, bool)> = self.links().map(|link| (link, false)).collect();
         loop {
             left.retain_mut(|(link, said)| !self.part(link, said));

@@ -122,7 +122,14 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         if self.streams.carrier.wants_look() {
             self.streams.look(&mut incoming);
         }
-        if incoming.has_ready() || self.streams.has_told() || incoming.look_at_hot() {
+        let apart = self.streams.apart_of(&incoming);
+        if incoming.has_ready() || self.streams.has_told() {
+            return true;
+        }
+        if incoming.look_at_hot() {
+            if !apart {
+                self.streams.set_apart(&incoming);
+            }
             return true;
         }
         let every = if incoming.links() == 1 { LOOK_EVERY.0 } else { LOOK_EVERY.1 };
