@@ -5,7 +5,7 @@
 //! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own. A payload that is offered stays
 //! with its sender until the place is decided, and is read into it from there.
 
-use crate::link::Refusals;
+use crate::books::Refusals;
 use crate::offers::{Answer, LONGEST, MOST};
 use crate::pipe::{Pipe, Remote};
 use crate::seal::Opener;
@@ -652,6 +652,14 @@ impl<P: Pipe> Incoming<P> {
             self.finish(name, notes);
         }
         whole
+    }
+
+    /// See [`parnass_transport::Network::land_whole`].
+    pub fn land_whole(&mut self, bulk: Bulk, target: UserAddress, length: usize, notes: &dyn Notes) -> bool {
+        let Some((name, payload, stream)) = self.payload(bulk) else { return true };
+        let there = if stream.payload == Some(name) { stream.end - stream.start } else { 0 };
+        let whole = payload.offer.is_none() && payload.received + there >= payload.length;
+        whole && self.land(bulk, target, length, Message::default(), notes)
     }
 
     /// As [`Incoming::land`], for what is read where it lies.

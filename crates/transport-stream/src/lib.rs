@@ -28,10 +28,10 @@ mod tuning;
 mod watch;
 pub mod wire;
 
-pub use books::Books;
+pub use books::{Books, Refusals};
 pub use handshake::Refusal;
 pub use interfaces::{INTERFACE_VARIABLE, Selection};
-pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
+pub use link::{Link, Loss, Out, Stage, Streams, lock};
 pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use peer::{Pair, Peer, pair_key, world_name};

@@ -1,7 +1,8 @@
 //! The network over streams, as the layers above see it.
 
+use crate::books::Refusals;
 use crate::incoming::Incoming;
-use crate::link::{Refusals, Stage, Streams, lock, try_lock};
+use crate::link::{Stage, Streams, lock, try_lock};
 use crate::peer::Pair;
 use crate::pipe::{Carrier, Pipe};
 use parnass_base::UserAddress;
@@ -176,6 +177,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
 
     fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool {
         lock(&self.streams.incoming).land(payload, target, length, then, &*self.streams)
+    }
+
+    fn land_whole(&self, payload: Bulk, target: UserAddress, length: usize) -> bool {
+        lock(&self.streams.incoming).land_whole(payload, target, length, &*self.streams)
     }
 
     fn is_whole(&self, payload: Bulk) -> bool {
