@@ -208,6 +208,12 @@ impl Core {
                 self.transport.discard(Bulk(bulk));
                 moved
             }
+            Payload::Stream(payload) if !arrival.ack => match entry.memory.place() {
+                Place::Run(memory) if self.network().land_whole(Bulk(payload), memory, placed as usize) => {
+                    Ok(())
+                }
+                _ => return Soon::NeedsEntry,
+            },
             _ => return Soon::NeedsEntry,
         };
         let way = Travel::of(&arrival.payload, false);

@@ -1,9 +1,10 @@
 //! What is counted of connections, and told of them.
 
 use crate::handshake::Refusal;
+use parnass_base::atomics::{AtomicU64, Ordering};
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where a process counts, and who is told.
 #[derive(Debug)]
@@ -47,5 +48,47 @@ impl Books {
     #[inline]
     pub(crate) fn read(&self, bytes: usize) {
         self.counters.count_any(counters::NETWORK_RECEIVED_BYTES, bytes as u64);
+    }
+}
+
+/// How many connections were refused, by reason.
+#[derive(Debug, Default)]
+pub struct Refusals([AtomicU64; 6], OnceLock<Books>);
+
+impl Refusals {
+    const REASONS: [Refusal; 6] = [
+        Refusal::Garbage,
+        Refusal::Version,
+        Refusal::OtherJob,
+        Refusal::Proof,
+        Refusal::Slow,
+        Refusal::Crowd,
+    ];
+
+    /// Where a process counts them, and everything else that is counted of its streams. Once, before there are any.
+    pub fn count_in(&self, books: Books) {
+        let _ = self.1.set(books);
+    }
+
+    pub(crate) fn books(&self) -> Option<&Books> {
+        self.1.get()
+    }
+
+    /// Notes one.
+    pub fn count(&self, refusal: Refusal) {
+        if let Some(books) = self.books() {
+            books.refused(refusal);
+        }
+        self.0[refusal as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those that were refused for `refusal`.
+    pub fn of(&self, refusal: Refusal) -> u64 {
+        self.0[refusal as usize].load(Ordering::Relaxed)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        Self::REASONS.iter().map(|refusal| self.of(*refusal)).sum()
     }
 }

@@ -5,7 +5,7 @@
 //! the user, or nowhere; until then, or if nobody has asked yet, it is kept in memory of its own. A payload that is offered stays
 //! with its sender until the place is decided, and is read into it from there.
 
-use crate::link::Refusals;
+use crate::books::Refusals;
 use crate::offers::{Answer, LONGEST, MOST};
 use crate::pipe::{Pipe, Remote};
 use crate::seal::Opener;
@@ -21,6 +21,8 @@ use std::sync::Arc;
 const BUFFER: usize = 16 << 10;
 /// The bits of a tag that are the number of the sender.
 const PROCESS_MASK: u32 = (1 << PROCESS_BITS) - 1;
+/// Looks at one link that have found something before it is looked at by itself alone.
+const STEADY: u32 = 8;
 /// Bytes that one round of taking reads at most: who only passes by, as MPI_Irecv does, is not kept longer than 50 microseconds or so.
 const BUDGET: usize = 256 << 10;
 
@@ -176,6 +178,8 @@ pub struct Incoming<P> {
     free: Vec<usize>,
     /// The link that has spoken last: the first to be looked at.
     hot: usize,
+    /// How often in a row something was found by looking at it.
+    steady: u32,
 }
 
 impl<P> Default for Incoming<P> {
@@ -187,6 +191,7 @@ impl<P> Default for Incoming<P> {
             spares: Spares::default(),
             free: Vec::new(),
             hot: 0,
+            steady: 0,
         }
     }
 }
@@ -220,7 +225,7 @@ impl<P: Pipe> Incoming<P> {
             over: false,
             counted,
         });
-        self.hot = self.streams.len() - 1;
+        (self.hot, self.steady) = (self.streams.len() - 1, 0);
         self.hot
     }
 
@@ -269,6 +274,30 @@ impl<P: Pipe> Incoming<P> {
         !self.ready.is_empty()
     }
 
+    /// Whether this link has spoken last.
+    pub fn is_hot(&self, stream: usize) -> bool {
+        self.hot == stream
+    }
+
+    /// The link that has spoken last, if it alone has for a while, and its connection.
+    pub fn steady(&self) -> Option<(usize, &Arc<P>)> {
+        let pipe = self.streams.get(self.hot)?.pipe.as_ref()?;
+        (self.steady >= STEADY).then_some((self.hot, pipe))
+    }
+
+    fn spoke(&mut self, stream: usize) {
+        if self.hot != stream {
+            (self.hot, self.steady) = (stream, 0);
+        }
+    }
+
+    /// Notes that a link may have something of a payload that has begun to come.
+    pub fn mark_payload(&mut self, stream: usize) {
+        if self.streams[stream].payload.is_some() {
+            self.mark(stream);
+        }
+    }
+
     /// Looks at the link that has spoken last, if it could not be known otherwise. Whether it has something.
     pub fn look_at_hot(&mut self) -> bool {
         let Some(stream) = self.streams.get_mut(self.hot) else { return false };
@@ -282,6 +311,7 @@ impl<P: Pipe> Incoming<P> {
         // What has come is in the buffer; an end or an error will be met again.
         let drained = stream.drained && read.is_ok_and(|count| count != 0);
         let hot = self.hot;
+        self.steady = self.steady.saturating_add(1);
         self.mark(hot);
         self.streams[hot].drained = drained;
         true
@@ -321,7 +351,7 @@ impl<P: Pipe> Incoming<P> {
                         drop(guard);
                         let accepted = accept(&message);
                         guard = lock();
-                        guard.hot = number;
+                        guard.spoke(number);
                         if !accepted {
                             guard.streams[number].held = Some(message);
                             break true;
@@ -622,6 +652,14 @@ impl<P: Pipe> Incoming<P> {
             self.finish(name, notes);
         }
         whole
+    }
+
+    /// See [`parnass_transport::Network::land_whole`].
+    pub fn land_whole(&mut self, bulk: Bulk, target: UserAddress, length: usize, notes: &dyn Notes) -> bool {
+        let Some((name, payload, stream)) = self.payload(bulk) else { return true };
+        let there = if stream.payload == Some(name) { stream.end - stream.start } else { 0 };
+        let whole = payload.offer.is_none() && payload.received + there >= payload.length;
+        whole && self.land(bulk, target, length, Message::default(), notes)
     }
 
     /// As [`Incoming::land`], for what is read where it lies.

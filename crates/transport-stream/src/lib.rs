@@ -3,10 +3,11 @@
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
 //! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `offers`, what the peer reads
-//! where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the streams of a process; `watch`, part of the
+//! where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the streams of a process; `apart`, the one that alone is looked at; `watch`, part of the
 //! thread that keeps them; `books`, what is counted; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
+mod apart;
 mod books;
 pub mod handshake;
 pub mod incoming;
@@ -27,10 +28,10 @@ mod tuning;
 mod watch;
 pub mod wire;
 
-pub use books::Books;
+pub use books::{Books, Refusals};
 pub use handshake::Refusal;
 pub use interfaces::{INTERFACE_VARIABLE, Selection};
-pub use link::{Link, Loss, Out, Refusals, Stage, Streams, lock};
+pub use link::{Link, Loss, Out, Stage, Streams, lock};
 pub use network::StreamNetwork;
 pub use outgoing::Outgoing;
 pub use peer::{Pair, Peer, pair_key, world_name};

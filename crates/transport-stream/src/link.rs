@@ -1,7 +1,7 @@
 //! The links of a process, and how it sends.
 
-use crate::books::Books;
-use crate::handshake::{Acquainted, Identity, Refusal};
+use crate::books::Refusals;
+use crate::handshake::{Acquainted, Identity};
 use crate::incoming::{Incoming, Notes};
 use crate::offers::Answer;
 use crate::outgoing::Outgoing;
@@ -17,11 +17,13 @@ use parnass_transport::Prospect;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// A payload up to this long is copied when it meets others on their way.
 const GATHERED: usize = 4 << 10;
+/// A payload up to this long is copied behind its frame in any case: to send two runs of bytes takes longer.
+const JOINED: usize = 1 << 10;
 /// Bytes gathered before they are sent though nobody waits for them: at first, so that the peer soon has something to
 /// do, and at most. To send costs as much as to gather 30 small messages: with 512 bytes at first, windows of 64 took a quarter
 /// longer, those of both sides at once twice as long.
@@ -126,48 +128,6 @@ pub struct Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
-    }
-}
-
-/// How many connections were refused, by reason.
-#[derive(Debug, Default)]
-pub struct Refusals([AtomicU64; 6], OnceLock<Books>);
-
-impl Refusals {
-    const REASONS: [Refusal; 6] = [
-        Refusal::Garbage,
-        Refusal::Version,
-        Refusal::OtherJob,
-        Refusal::Proof,
-        Refusal::Slow,
-        Refusal::Crowd,
-    ];
-
-    /// Where a process counts them, and everything else that is counted of its streams. Once, before there are any.
-    pub fn count_in(&self, books: Books) {
-        let _ = self.1.set(books);
-    }
-
-    pub(crate) fn books(&self) -> Option<&Books> {
-        self.1.get()
-    }
-
-    /// Notes one.
-    pub fn count(&self, refusal: Refusal) {
-        if let Some(books) = self.books() {
-            books.refused(refusal);
-        }
-        self.0[refusal as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Those that were refused for `refusal`.
-    pub fn of(&self, refusal: Refusal) -> u64 {
-        self.0[refusal as usize].load(Ordering::Relaxed)
-    }
-
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        Self::REASONS.iter().map(|refusal| self.of(*refusal)).sum()
     }
 }
 
@@ -491,11 +451,16 @@ impl<C: Carrier> Streams<C> {
         link.used.fetch_add(length as u64, Ordering::Relaxed);
         let lone = out.is_lone();
         out.row.frame(&Self::head(link, tag, words.len(), length, true), words);
-        if length <= GATHERED && !lone || !matches!(out.stage, Stage::Up(..)) {
+        let up = matches!(out.stage, Stage::Up(..));
+        if length <= GATHERED && !lone || !up {
             out.row.copy_payload(source, length);
             self.go(link, out, lone);
         } else {
-            out.row.place_payload(source, length);
+            if length <= JOINED {
+                out.row.copy_payload(source, length)
+            } else {
+                out.row.place_payload(source, length)
+            }
             if !out.blocked {
                 self.write(link, out);
             }
@@ -718,6 +683,12 @@ impl<C: Carrier> Streams<C> {
 
     /// Asks the carrier which connections have something, and lets those write that may again.
     pub fn look(&self, incoming: &mut Incoming<C::Pipe>) {
+        if let Some(apart) = self.carrier.apart() {
+            incoming.mark_payload(apart);
+            if incoming.links() == 1 {
+                return;
+            }
+        }
         self.carrier.look(&mut |sight| match sight {
             Sight::Readable(number) => incoming.mark(number),
             Sight::Writable(number) => {
@@ -749,6 +720,7 @@ impl<C: Carrier> Streams<C> {
         let deadline = Instant::now() + FAREWELL;
         // Whoever establishes has this lock: the link is among those below, or the goodbye is said there.
         drop(lock(&self.incoming));
+        self.carrier.rejoin();
         let mut left: Vec<(&Link<C::Pipe>, bool)> = self.links().map(|link| (link, false)).collect();
         loop {
             left.retain_mut(|(link, said)| !self.part(link, said));

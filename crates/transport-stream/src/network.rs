@@ -1,7 +1,8 @@
 //! The network over streams, as the layers above see it.
 
+use crate::books::Refusals;
 use crate::incoming::Incoming;
-use crate::link::{Refusals, Stage, Streams, lock, try_lock};
+use crate::link::{Stage, Streams, lock, try_lock};
 use crate::peer::Pair;
 use crate::pipe::{Carrier, Pipe};
 use parnass_base::UserAddress;
@@ -122,7 +123,14 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         if self.streams.carrier.wants_look() {
             self.streams.look(&mut incoming);
         }
-        if incoming.has_ready() || self.streams.has_told() || incoming.look_at_hot() {
+        let apart = self.streams.apart_of(&incoming);
+        if incoming.has_ready() || self.streams.has_told() {
+            return true;
+        }
+        if incoming.look_at_hot() {
+            if !apart {
+                self.streams.set_apart(&incoming);
+            }
             return true;
         }
         let every = if incoming.links() == 1 { LOOK_EVERY.0 } else { LOOK_EVERY.1 };
@@ -169,6 +177,10 @@ impl<C: Carrier> Network for StreamNetwork<C> {
 
     fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool {
         lock(&self.streams.incoming).land(payload, target, length, then, &*self.streams)
+    }
+
+    fn land_whole(&self, payload: Bulk, target: UserAddress, length: usize) -> bool {
+        lock(&self.streams.incoming).land_whole(payload, target, length, &*self.streams)
     }
 
     fn is_whole(&self, payload: Bulk) -> bool {

@@ -5,6 +5,7 @@ use parnass_base::UserAddress;
 use parnass_base::socket::Part;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 /// Memory of this process that peers may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +129,24 @@ pub trait Carrier: fmt::Debug + Send + Sync + Sized + 'static {
         let _ = peer;
     }
 
-    /// Looks at all connections.
+    /// [`Carrier::look`] need not tell of this connection any more, until [`Carrier::rejoin`] or [`Carrier::arm`]: it is looked at by
+    /// itself. Nothing is done if, when none of these can come between, `is_needed` says so. One at a time.
+    fn set_apart(&self, pipe: &Arc<Self::Pipe>, number: usize, is_needed: &dyn Fn() -> bool) {
+        let _ = (pipe, number, is_needed);
+    }
+
+    /// The connection of which a look does not tell.
+    fn apart(&self) -> Option<usize> {
+        None
+    }
+
+    /// A look tells of all connections again.
+    fn rejoin(&self) {}
+
+    /// Looks at all connections, but for one that is set apart.
     fn look(&self, tell: &mut dyn FnMut(Sight<Self::Pipe>));
 
-    /// From now on the next arrival, or one that is there, wakes the keeper.
+    /// From now on the next arrival, or one that is there, wakes the keeper. None is set apart any more.
     fn arm(&self);
 
     /// From now on arrivals do not wake the keeper.

@@ -1,6 +1,7 @@
 //! Connections as streams: sockets of the kernel, and how it is asked which of them have something.
 
 use crate::address::{Contact, Contacts};
+use parnass_base::atomics::{AtomicBool, AtomicU64, Ordering};
 use parnass_base::socket::{self, InterfaceAddress, Part};
 use parnass_base::{Growing, UserAddress};
 use parnass_transport_stream::interfaces::{boot_of, interface_of};
@@ -10,7 +11,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What an event of the gate is about, besides connections that are not established.
@@ -18,11 +19,16 @@ pub const SOCKETS: u64 = u64::MAX;
 pub const BELL: u64 = u64::MAX - 1;
 pub const TIMER: u64 = u64::MAX - 2;
 
+/// The number of no connection.
+const NONE: u64 = u64::MAX;
+
 /// An established connection.
 #[derive(Debug)]
 pub struct Socket {
     descriptor: OwnedFd,
     way: String,
+    /// Whether it is to be told that it takes again.
+    blocked: AtomicBool,
 }
 
 impl Socket {
@@ -39,7 +45,12 @@ impl Socket {
             }
             _ => "its address is not known any more".to_owned(),
         };
-        Socket { descriptor, way }
+        Socket { descriptor, way, blocked: AtomicBool::new(false) }
+    }
+
+    /// What the kernel is to tell of it.
+    fn events(&self) -> EventFlags {
+        if self.blocked.load(Ordering::Relaxed) { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
     }
 
     /// How long the peer has acknowledged nothing though something waits for it.
@@ -94,8 +105,11 @@ pub struct Sockets {
     /// And those of others.
     others: Growing<Contact>,
     pub interfaces: Vec<InterfaceAddress>,
-    /// All established connections.
+    /// All established connections, but for the one that is set apart.
     sockets: OwnedFd,
+    apart: Mutex<Option<(Arc<Socket>, usize)>>,
+    /// Its number, or [`NONE`].
+    apart_number: AtomicU64,
     /// What the keeper sleeps on; the connections are in it while armed.
     pub gate: OwnedFd,
     pub bell: OwnedFd,
@@ -126,6 +140,8 @@ impl Sockets {
             others,
             interfaces,
             sockets,
+            apart: Mutex::default(),
+            apart_number: AtomicU64::new(NONE),
             gate,
             bell,
             timer,
@@ -157,6 +173,20 @@ impl Sockets {
         lock(&self.commands).push(command);
         self.ring();
     }
+
+    /// Has the kernel tell of what comes over a connection, and, where it is blocked, when it takes again.
+    fn add(&self, socket: &Socket, number: usize) -> io::Result<()> {
+        let name = EventData::new_u64(number as u64);
+        Ok(epoll::add(&self.sockets, &socket.descriptor, name, socket.events())?)
+    }
+
+    fn rejoin_from(&self, apart: &mut Option<(Arc<Socket>, usize)>) {
+        if let Some((socket, number)) = apart.take() {
+            // It fails only when the descriptors are gone.
+            let _ = self.add(&socket, number);
+            self.apart_number.store(NONE, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Carrier for Sockets {
@@ -179,17 +209,44 @@ impl Carrier for Sockets {
     }
 
     fn watch(&self, pipe: &Socket, number: usize) -> io::Result<()> {
-        let name = EventData::new_u64(number as u64);
-        Ok(epoll::add(&self.sockets, &pipe.descriptor, name, EventFlags::IN)?)
+        self.add(pipe, number)
     }
 
     fn block(&self, pipe: &Socket, number: usize, blocked: bool) {
-        let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-        let _ = epoll::modify(&self.sockets, &pipe.descriptor, EventData::new_u64(number as u64), flags);
+        let mut apart = lock(&self.apart);
+        pipe.blocked.store(blocked, Ordering::Relaxed);
+        self.rejoin_from(&mut apart);
+        let name = EventData::new_u64(number as u64);
+        let _ = epoll::modify(&self.sockets, &pipe.descriptor, name, pipe.events());
     }
 
     fn forget(&self, pipe: &Socket) {
+        self.rejoin();
         let _ = epoll::delete(&self.sockets, &pipe.descriptor);
+    }
+
+    fn set_apart(&self, pipe: &Arc<Socket>, number: usize, is_needed: &dyn Fn() -> bool) {
+        let mut apart = lock(&self.apart);
+        self.rejoin_from(&mut apart);
+        // Who needs it takes the lock later, or has said so by now.
+        if is_needed() || pipe.blocked.load(Ordering::Relaxed) {
+            return;
+        }
+        // It fails where the connection is forgotten.
+        if epoll::delete(&self.sockets, &pipe.descriptor).is_ok() {
+            *apart = Some((pipe.clone(), number));
+            self.apart_number.store(number as u64, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn apart(&self) -> Option<usize> {
+        let number = self.apart_number.load(Ordering::Relaxed);
+        (number != NONE).then_some(number as usize)
+    }
+
+    fn rejoin(&self) {
+        self.rejoin_from(&mut lock(&self.apart));
     }
 
     fn look(&self, tell: &mut dyn FnMut(Sight<Socket>)) {
@@ -209,6 +266,7 @@ impl Carrier for Sockets {
     }
 
     fn arm(&self) {
+        self.rejoin();
         let once = EventFlags::IN | EventFlags::ONESHOT;
         // It fails only when the descriptors are gone, and with them this process's links.
         let _ = epoll::modify(&self.gate, &self.sockets, EventData::new_u64(SOCKETS), once);
@@ -244,6 +302,48 @@ mod tests {
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         hurry(&near);
         assert_eq!(tcp_congestion(&near).unwrap(), "reno");
+    }
+
+    /// What a look tells of now: the numbers of connections that have something, and of those that take again.
+    fn told(sockets: &Sockets) -> (Vec<usize>, Vec<usize>) {
+        let (mut readable, mut writable) = (Vec::new(), Vec::new());
+        sockets.look(&mut |sight| match sight {
+            Sight::Readable(number) => readable.push(number),
+            Sight::Writable(number) => writable.push(number),
+            _ => unreachable!("sockets tell nothing else"),
+        });
+        (readable, writable)
+    }
+
+    #[test]
+    fn of_a_connection_that_is_set_apart_a_look_does_not_tell_until_somebody_needs_it() {
+        let sockets =
+            Sockets::new("b8-1 net:[1]".to_owned(), Contacts::decode(&[[0; 0]; 0]).unwrap(), Vec::new())
+                .unwrap();
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let pipe = Arc::new(Socket::new(near.into(), &[]));
+        sockets.watch(&pipe, 7).unwrap();
+        std::io::Write::write_all(&mut &far, b"x").unwrap();
+        let ways: [&dyn Fn(); 3] =
+            [&|| sockets.rejoin(), &|| sockets.arm(), &|| sockets.block(&pipe, 7, false)];
+        for rejoin in ways {
+            sockets.set_apart(&pipe, 7, &|| true);
+            assert_eq!((sockets.apart(), told(&sockets).0), (None, vec![7]), "it is needed");
+            sockets.set_apart(&pipe, 7, &|| false);
+            assert_eq!((sockets.apart(), told(&sockets).0), (Some(7), vec![]));
+            rejoin();
+            assert_eq!((sockets.apart(), told(&sockets)), (None, (vec![7], vec![])));
+        }
+        sockets.set_apart(&pipe, 7, &|| false);
+        sockets.block(&pipe, 7, true);
+        sockets.set_apart(&pipe, 7, &|| false);
+        assert_eq!((sockets.apart(), told(&sockets)), (None, (vec![7], vec![7])), "it is to be told of room");
+        sockets.block(&pipe, 7, false);
+        sockets.set_apart(&pipe, 7, &|| false);
+        sockets.forget(&pipe);
+        sockets.set_apart(&pipe, 7, &|| false);
+        sockets.rejoin();
+        assert_eq!((sockets.apart(), told(&sockets).0), (None, vec![]), "nothing is told of it any more");
     }
 
     #[test]

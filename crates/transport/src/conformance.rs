@@ -482,7 +482,15 @@ pub fn payloads_land(make: &dyn Fn(u32) -> NetworkJob) {
     for length in [1, 100, 5_000, limit] {
         let source = filled(length, 3);
         let then = Message { tag: tag(&*job[1], 9), words: [1, 2, 3, 4, 5, 6, 7] };
-        for (way, room) in [("at once", length), ("later", length), ("short", length / 2), ("never", 0)] {
+        let ways = [
+            ("at once", length),
+            ("if whole", length),
+            ("if whole, short", length / 2),
+            ("later", length),
+            ("short", length / 2),
+            ("never", 0),
+        ];
+        for (way, room) in ways {
             let words = [1, 2, 3, 4, 5];
             until("credit", || {
                 job[1].poll();
@@ -498,6 +506,9 @@ pub fn payloads_land(make: &dyn Fn(u32) -> NetworkJob) {
                 "never" => {
                     job[1].discard(bulk);
                     there = true;
+                }
+                "if whole" | "if whole, short" if job[1].land_whole(bulk, target.address(), room) => {
+                    there = true
                 }
                 _ => there = job[1].land(bulk, target.address(), room, then),
             };

@@ -83,6 +83,12 @@ pub trait Network: Send + Sync {
     /// used up. `true`: all is there. `false`: `take` offers `then` when it is.
     fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool;
 
+    /// As [`Network::land`], if all of the payload is there. `false`: nothing is done.
+    fn land_whole(&self, payload: Bulk, target: UserAddress, length: usize) -> bool {
+        let _ = (payload, target, length);
+        false
+    }
+
     /// Whether all of a payload has come that nobody has asked for yet.
     fn is_whole(&self, payload: Bulk) -> bool;
 
@@ -157,6 +163,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn land(&self, payload: Bulk, target: UserAddress, length: usize, then: Message) -> bool {
         N::land(self, payload, target, length, then)
+    }
+
+    fn land_whole(&self, payload: Bulk, target: UserAddress, length: usize) -> bool {
+        N::land_whole(self, payload, target, length)
     }
 
     fn is_whole(&self, payload: Bulk) -> bool {

@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// Bytes that a copy inside the process moves at once when both sides have gaps.
 pub(super) const COPY_PART: u64 = 32 << 10;
+/// What is longer mostly needs an entry, since its bytes come later.
+const SOON: u64 = 16 << 10;
 
 /// A send or a receive of the round that is under way.
 #[derive(Debug)]
@@ -224,6 +226,8 @@ pub(super) struct Execution {
     scratch: UserAddress,
     /// Whether more is moved into this process than the caches would hold.
     past_caches: bool,
+    /// Whether its caller does nothing else until it is over.
+    pub(super) is_awaited: bool,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
     /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
@@ -241,7 +245,7 @@ impl Execution {
     /// Ready to run a schedule of messages with these match bits.
     pub(super) fn of(process: &Process, mut work: Box<Work>, match_bits: u64) -> Execution {
         let scratch = work.scratch(process);
-        Execution { work, next: 0, match_bits, scratch, past_caches: false, error: None }
+        Execution { work, next: 0, match_bits, scratch, past_caches: false, is_awaited: false, error: None }
     }
 
     /// Does everything that can be done without waiting; whether all is done.
@@ -271,7 +275,10 @@ impl Execution {
                     Ok(())
                 }
                 &Step::Send { to, ref data } => self.start_send(process, &ground, to, data),
-                &Step::Receive { from, ref data } => self.start_receive(process, &ground, from, data),
+                &Step::Receive { from, ref data } => {
+                    let last = matches!(steps.get(self.next + 1), Some(Step::Wait));
+                    self.start_receive(process, &ground, from, data, last)
+                }
                 Step::Copy { from, to } => ground.copy(process, from, to),
                 Step::Reduce { input, inout } => ground.reduce_from(ground.address(input), inout),
                 _ => Err(no_board()),
@@ -372,11 +379,21 @@ impl Execution {
         ground: &Ground<'_, '_>,
         from: Peer,
         data: &Span,
+        last: bool,
     ) -> Result<()> {
         let peer = ground.parts.process_of(from);
         let criteria = Criteria { source: Some(peer), match_bits: self.match_bits, ignore_bits: 0 };
         let (data, description) = ground.data(process, data)?;
-        let posted = process.post(&criteria, data, current_owner())?;
+        let mut received = None;
+        if last && data.length <= SOON && self.is_awaited && self.work.in_flight.is_empty() {
+            // Only this is waited for: no entry is needed if it comes soon.
+            received = process.receive_soon(&criteria, data);
+            process.nic().will_wait_afar();
+        }
+        let posted = match received {
+            Some(received) => Posted::Done(received),
+            None => process.post(&criteria, data, current_owner())?,
+        };
         if let Posted::Done(completion) = &posted
             && !completion.failed
         {

@@ -74,6 +74,7 @@ impl Process {
     fn execute_work(&self, call: &Call<'_>, work: Box<Work>) -> Result<()> {
         let parts = call.parts();
         let mut execution = Execution::new(self, call, work);
+        execution.is_awaited = true;
         self.nic().will_wait_afar();
         while !execution.advance(self, &parts) {
             execution.wait(self);

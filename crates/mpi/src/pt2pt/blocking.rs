@@ -174,16 +174,24 @@ impl Process {
         data: Data,
         tell: impl Fn(&Completion) -> Result<Status>,
     ) -> Result<Status> {
-        if !self.slots.is_concurrent() && self.activities.is_empty() {
-            let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
-            if let Some(received) = self.nic().receive_soon(&entry) {
-                if self.counters().watch() & watch::EVENTS != 0 {
-                    self.observer().tell();
-                }
-                return tell(&received);
-            }
+        match self.receive_soon(criteria, data) {
+            Some(received) => tell(&received),
+            None => self.receive_data_later(criteria, data, tell),
         }
-        self.receive_data_later(criteria, data, tell)
+    }
+
+    /// Receives a message that is there or comes soon, without an entry for it, if this process has nothing else to do meanwhile.
+    #[inline(always)]
+    pub(crate) fn receive_soon(&self, criteria: &Criteria, data: Data) -> Option<Completion> {
+        if self.slots.is_concurrent() || !self.activities.is_empty() {
+            return None;
+        }
+        let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
+        let received = self.nic().receive_soon(&entry)?;
+        if self.counters().watch() & watch::EVENTS != 0 {
+            self.observer().tell();
+        }
+        Some(received)
     }
 
     /// As [`Process::receive_data`], for a message that does not come soon.
