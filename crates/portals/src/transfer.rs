@@ -29,11 +29,13 @@ use parnass_transport::{Bulk, MemoryError, Waiting};
 
 /// Chunks and pieces are made of units of so many bytes; a piece is one.
 const UNIT: u64 = 32 << 10;
-/// Bytes of a chunk at most, and at least where the other side computes.
+/// Bytes of a chunk at most.
 const MOST_CHUNK: u64 = 512 << 10;
-const LEAST_ALONE: u64 = 128 << 10;
 /// Chunks that a message is cut into, between these bounds.
 const CHUNKS: u64 = 8;
+/// Where the other side computes, so many bytes are one chunk, and of a longer message one part in so many of what is left.
+const AT_ONCE: u64 = 128 << 10;
+const PARTS: u64 = 4;
 /// Pieces under way in one transfer.
 const PIECES: u64 = 6;
 /// Bytes that one call of progress moves at most, before it looks around.
@@ -158,10 +160,14 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
     works
 }
 
-/// Bytes that a worker claims at a time of a message of such a length. Where the other side computes nobody waits for the end of a chunk, and each costs a
-/// call of the kernel.
-fn chunk(length: u64, alone: bool) -> u64 {
-    (length / CHUNKS).next_multiple_of(UNIT).clamp(if alone { LEAST_ALONE } else { UNIT }, MOST_CHUNK)
+/// Bytes that a worker claims at a time of a message of such a length, of which so much is left. Each chunk costs a call of the kernel. Where the other side
+/// computes nobody waits for the end of one until that side comes back, which then finds something left to take part in.
+fn chunk(length: u64, left: u64, alone: bool) -> u64 {
+    if alone && length <= AT_ONCE {
+        return AT_ONCE;
+    }
+    let part = if alone { left / PARTS } else { length / CHUNKS };
+    part.next_multiple_of(UNIT).clamp(UNIT, MOST_CHUNK)
 }
 
 impl Work {
@@ -174,8 +180,8 @@ impl Work {
         nic.slab.at(self.index).data[STATE].load(Ordering::Relaxed) & NEITHER_CAN == NEITHER_CAN
     }
 
-    /// The next bytes to move: at most `bytes`, in whole units: their offset and length. At most `ahead` bytes may be claimed and not moved.
-    fn claim(&self, nic: &Nic, bytes: u64, ahead: u64) -> Option<(u64, usize)> {
+    /// The next bytes to move: at most `bytes` of what is left, in whole units: their offset and length. At most `ahead` bytes may be claimed and not moved.
+    fn claim(&self, nic: &Nic, bytes: impl Fn(u64) -> u64, ahead: u64) -> Option<(u64, usize)> {
         let record = nic.slab.at(self.index);
         let word = &record.data[CLAIM];
         let mut seen = word.load(Ordering::Acquire);
@@ -188,7 +194,7 @@ impl Work {
             if offset.saturating_sub(done) >= ahead {
                 return None;
             }
-            let units = bytes / UNIT;
+            let units = bytes(self.length - offset) / UNIT;
             match word.compare_exchange_weak(seen, seen + units, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     let length = (self.length - offset).min(units * UNIT);
@@ -242,7 +248,7 @@ impl Core {
         }
         let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
         // Who computes is not called for what this process moves at once.
-        let at_once = is_shared && of == self.me && self.is_attended() && length <= chunk(length, true);
+        let at_once = is_shared && of == self.me && self.is_attended() && length <= AT_ONCE;
         if !at_once || self.waits(initiator) {
             outcome.calls.push((initiator, wants_pipe || in_pieces));
         }
@@ -290,9 +296,9 @@ impl Core {
                 self.call(work.initiator, true);
                 continue;
             }
-            let bytes = || chunk(work.length, !self.waits(work.initiator));
+            let bytes = |left| chunk(work.length, left, !self.waits(work.initiator));
             while moved < BUDGET
-                && let Some((offset, length)) = work.claim(nic, bytes(), u64::MAX)
+                && let Some((offset, length)) = work.claim(nic, bytes, u64::MAX)
             {
                 moved += length as u64;
                 let result = self.fetch(&work, offset, length);
@@ -342,8 +348,8 @@ impl Core {
         if !self.transport.reaches(target) {
             return false;
         }
-        let bytes = || chunk(work.length, !self.waits(target));
-        while let Some((offset, length)) = work.claim(nic, bytes(), u64::MAX) {
+        let bytes = |left| chunk(work.length, left, !self.waits(target));
+        while let Some((offset, length)) = work.claim(nic, bytes, u64::MAX) {
             worked = true;
             let (remote, local) = (remote.offset(offset as i64), local.offset(offset as i64));
             let result = self.transport.write(target, remote, local, length);
@@ -408,7 +414,7 @@ impl Core {
     fn send_pieces(&self, target: u32, nic: &Nic, work: &Work) -> bool {
         let mut worked = false;
         while let Some(bulk) = self.transport.claim(UNIT as usize) {
-            let Some((offset, length)) = work.claim(nic, UNIT, PIECES * UNIT) else {
+            let Some((offset, length)) = work.claim(nic, |_| UNIT, PIECES * UNIT) else {
                 self.transport.discard(bulk);
                 break;
             };
@@ -505,7 +511,7 @@ mod tests {
         nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         let (first, late) = (works_of(&nic, None)[0], works_of(&nic, None)[0]);
         for _ in 0..2 {
-            let (_, length) = first.claim(&nic, UNIT, u64::MAX).unwrap();
+            let (_, length) = first.claim(&nic, |_| UNIT, u64::MAX).unwrap();
             first.done(&nic, length);
         }
         nic.slab.remove(&nic.control.transfers, index);
@@ -515,16 +521,21 @@ mod tests {
         for cell in record.short() {
             cell.store(0, Ordering::Relaxed);
         }
-        assert_eq!(late.claim(&nic, UNIT, u64::MAX), None);
+        assert_eq!(late.claim(&nic, |_| UNIT, u64::MAX), None);
         assert!(record.short().iter().all(|cell| cell.load(Ordering::Relaxed) == 0));
     }
 
     #[test]
-    fn who_moves_alone_claims_more() {
-        for (length, shared, alone) in
-            [(1, 32, 128), (100_000, 32, 128), (1 << 20, 128, 128), (16 << 20, 512, 512)]
-        {
-            assert_eq!((chunk(length, false), chunk(length, true)), (shared << 10, alone << 10));
+    fn who_moves_alone_claims_more_first_and_less_at_the_end() {
+        for (length, left, shared, alone) in [
+            (1, 1, 32, 128),
+            (100_000, 100_000, 32, 128),
+            (1 << 20, 1 << 20, 128, 256),
+            (1 << 20, 3 << 17, 128, 96),
+            (1 << 20, 1, 128, 32),
+            (16 << 20, 16 << 20, 512, 512),
+        ] {
+            assert_eq!((chunk(length, left, false), chunk(length, left, true)), (shared << 10, alone << 10));
         }
     }
 }
