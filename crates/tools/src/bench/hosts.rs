@@ -14,7 +14,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use parnass_base::process::allowed_processors;
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 use rustix::process::{getegid, geteuid, getpid};
 use rustix::system::sethostname;
 use rustix::thread::UnshareFlags;
@@ -27,6 +29,8 @@ use super::results::Line;
 const INTERFACE: &str = "veth0";
 /// The hosts' names and addresses.
 const HOSTS: [(&str, &str); 2] = [("veth-a", "10.213.7.1"), ("veth-b", "10.213.7.2")];
+/// What tells one start of a machine from another.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// How long a command that makes them may take.
 const SHORT: Duration = Duration::from_secs(20);
 /// What is missing where the system refuses.
@@ -37,7 +41,7 @@ const PERMISSION: &str = "the hosts of --over veth are namespaces, which the sys
 /// The two hosts. There is one such pair in a process, and no thread but the main one when it is made.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Where `ssh` and `/etc/hosts` lie.
+    /// Where `ssh`, `/etc/hosts` and the numbers of their starts lie.
     folder: PathBuf,
     /// The core of each host.
     cores: [usize; 2],
@@ -80,9 +84,9 @@ impl Hosts {
         std::fs::write(&names, format!("127.0.0.1 localhost\n{lines}"))?;
         become_able(&names)?;
         // The second one first, so that this process ends up in the first.
-        enter_new(HOSTS[1].0)?;
+        enter_new(HOSTS[1].0, &self.folder)?;
         let second = namespaces()?;
-        enter_new(HOSTS[0].0)?;
+        enter_new(HOSTS[0].0, &self.folder)?;
         self.namespaces = [namespaces()?, second];
         let script = self.folder.join("ssh");
         std::fs::write(&script, starter(self.namespaces.each_ref().map(|host| entrance(host)), self.cores))?;
@@ -198,11 +202,19 @@ fn become_able(names: &Path) -> anyhow::Result<()> {
 }
 
 /// Moves this process into a new host.
-fn enter_new(name: &str) -> anyhow::Result<()> {
+fn enter_new(name: &str, folder: &Path) -> anyhow::Result<()> {
+    let boot = folder.join(format!("boot-of-{name}"));
+    let last = name.bytes().last().unwrap_or(0);
+    std::fs::write(&boot, format!("{last:08x}-0000-4000-8000-{:012x}\n", getpid().as_raw_nonzero()))?;
     let all = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWUTS | UnshareFlags::NEWIPC;
     unshare(all).context("namespaces")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", "/dev/shm", "tmpfs", flags, None).context("/dev/shm of its own")?;
+    // Two machines were not started together; for Parnass two hosts of one start are one machine, whose cores their ranks share.
+    let _ = unmount(BOOT, UnmountFlags::DETACH);
+    mount_bind(&boot, BOOT).context("a boot of its own")?;
+    // What the machine has may be for long ways: BBR sends by the clock, and moves a third of what Reno does here.
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
     // Some libraries look for interfaces there, and find this host's. A container may refuse it.
     let _ = mount("sysfs", "/sys", "sysfs", flags | MountFlags::RDONLY | MountFlags::NOEXEC, None);
     sethostname(name.as_bytes()).context("a name of its own")
