@@ -1,5 +1,6 @@
-/* What the machine's TCP can do without MPI: two threads on two cores and one connection over the loopback interface, both of which spin on reads that do not
- * block. The half round trip of 8 bytes, and the bandwidth of one message at a time, from before its first byte is written until its last is read.
+/* What the machine's TCP can do without MPI: two threads on two cores and one connection, both of which spin on reads that do not block. The connection is
+ * over the loopback interface, or, with the arguments NETWORK ADDRESS, to a socket in another network namespace, which is that file and has that address.
+ * The half round trip of 8 bytes, and the bandwidth of one message at a time, from before its first byte is written until its last is read.
  * Prints results in the form of bench.h. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -113,11 +114,23 @@ static double median_seconds(size_t bytes, size_t back)
     return values[parts / 2];
 }
 
-static void join_ends(void)
+static void enter(int network)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (network < 0 || setns(network, CLONE_NEWNET))
+        fail("the other network");
+}
+
+/* A socket stays in the network that it was made in, whichever thread uses it. */
+static void join_ends(const char *network, const char *there)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = there ? inet_addr(there) : htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
+    int here = network ? open("/proc/self/ns/net", O_RDONLY) : -1;
+    if (network)
+        enter(open(network, O_RDONLY));
     int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    if (network)
+        enter(here);
     if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) || listen(listener, 1) || getsockname(listener, (struct sockaddr *)&address, &length))
         fail("a listening socket");
     ends[0] = socket(AF_INET, SOCK_STREAM, 0);
@@ -152,7 +165,7 @@ int main(int argc, char **argv)
         memset(data[side], 1, largest);
     }
     pin(cores[0]);
-    join_ends();
+    join_ends(argc > 3 ? argv[1] : NULL, argc > 3 ? argv[2] : NULL);
     printf("result floor-tcp-half-round-trip 8 %.6g us\n", median_seconds(8, 8) / 2 * 1e6);
     for (size_t which = 0; which < sizeof sizes / sizeof *sizes; which++)
         printf("result floor-tcp-bandwidth %zu %.6g GB/s\n", sizes[which], (double)sizes[which] / median_seconds(sizes[which], 1) / 1e9);

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::hosts::Hosts;
 use super::process::Runner;
+use super::yardsticks::FLOOR_TCP;
 use crate::prefix::Prefix;
 
 /// The name of this library in results.
@@ -61,6 +63,8 @@ pub enum Way {
     Memory,
     /// TCP, as if each rank had a machine of its own; two ranks.
     Tcp,
+    /// TCP between two hosts on this machine, network namespaces joined by a pair of virtual Ethernet interfaces; two ranks.
+    Veth,
 }
 
 /// Open MPI's settings for UCX.
@@ -76,6 +80,14 @@ const UCX_TCP: &[(&str, &str)] = &[
     ("OMPI_MCA_opal_common_ucx_tls", "any"),
     ("OMPI_MCA_opal_common_ucx_devices", "any"),
     ("UCX_TLS", "self,tcp"),
+];
+/// The same between the two hosts.
+const UCX_VETH: &[(&str, &str)] = &[
+    ("OMPI_MCA_pml", "ucx"),
+    ("OMPI_MCA_opal_common_ucx_tls", "any"),
+    ("OMPI_MCA_opal_common_ucx_devices", "any"),
+    ("UCX_TLS", "self,tcp"),
+    ("UCX_NET_DEVICES", "veth0"),
 ];
 
 impl Kind {
@@ -107,8 +119,10 @@ impl Kind {
 
     /// As it comes: each rank bound to a core where there are enough, and told no more than it needs to start at all.
     fn default_manner(self, way: Way) -> Manner {
-        if way == Way::Tcp {
-            return Manner { few: self.over_tcp(), many: Settings::default() };
+        match way {
+            Way::Memory => {}
+            Way::Tcp => return Manner { few: self.over_tcp(), many: Settings::default() },
+            Way::Veth => return Manner { few: self.over_veth(), many: Settings::default() },
         }
         let few = match self {
             Kind::Parnass => &["--bind", "core"][..],
@@ -144,10 +158,60 @@ impl Kind {
         Settings { words, environment }
     }
 
+    /// Between the two hosts, each of which has one core: nothing is left to bind.
+    fn over_veth(self) -> Settings {
+        let (words, environment) = match self {
+            Kind::Parnass => (&["--host", "veth-a:1,veth-b:1", "--interface", "veth0"][..], &[][..]),
+            Kind::Mpich => (
+                &["-hosts", "veth-a,veth-b", "-ppn", "1"][..],
+                &[
+                    ("UCX_TLS", "self,tcp"),
+                    ("UCX_NET_DEVICES", "veth0"),
+                    ("FI_PROVIDER", "tcp"),
+                    ("FI_TCP_IFACE", "veth0"),
+                ][..],
+            ),
+            Kind::OpenMpi => (
+                &[
+                    "--host",
+                    "veth-a:1,veth-b:1",
+                    "--bind-to",
+                    "none",
+                    "--mca",
+                    "pml",
+                    "ob1",
+                    "--mca",
+                    "btl",
+                    "tcp,self",
+                    "--mca",
+                    "btl_tcp_if_include",
+                    "veth0",
+                ][..],
+                &[][..],
+            ),
+            Kind::Intel => (
+                &["-hosts", "veth-a,veth-b", "-ppn", "1"][..],
+                &[
+                    ("I_MPI_FABRICS", "ofi"),
+                    ("I_MPI_PIN", "off"),
+                    ("FI_PROVIDER", "tcp"),
+                    ("FI_TCP_IFACE", "veth0"),
+                ][..],
+            ),
+            Kind::Other => (&["-host", "veth-a,veth-b"][..], &[][..]),
+        };
+        Settings { words, environment }
+    }
+
     /// With the settings that are known to suit it best; none where there are no such.
     fn best_manner(self, way: Way) -> Option<Manner> {
-        if way == Way::Tcp {
-            let few = Settings { words: &["--bind-to", "core"], environment: UCX_TCP };
+        if way != Way::Memory {
+            let few = if way == Way::Tcp {
+                Settings { words: &["--bind-to", "core"], environment: UCX_TCP }
+            } else {
+                let words = &["--host", "veth-a:1,veth-b:1", "--bind-to", "none"];
+                Settings { words, environment: UCX_VETH }
+            };
             return (self == Kind::OpenMpi).then(|| Manner { few, many: Settings::default() });
         }
         Some(match self {
@@ -374,7 +438,7 @@ impl Library {
             if all.is_empty() { "none".to_owned() } else { all.join(" ") }
         };
         let Manner { few, many } = &self.manner;
-        if self.way == Way::Tcp {
+        if self.way != Way::Memory {
             return words(few);
         }
         format!("{}; with more ranks than cores: {}", words(few), words(many))
@@ -420,14 +484,32 @@ impl Library {
         self.is_best && self.manner.of(ranks) == self.kind.default_manner(self.way).of(ranks)
     }
 
-    /// The command that runs a program of [`Library::compile`] on so many ranks; on 0, without a launcher.
-    pub fn job(&self, name: &str, ranks: u32) -> Command {
+    /// The command that runs a program of [`Library::compile`] on so many ranks, on the hosts if there are such; on 0, without a launcher.
+    pub fn job(&self, name: &str, ranks: u32, hosts: Option<&Hosts>) -> Command {
         let program = self.programs.join(name);
         if ranks == 0 {
-            return Command::new(program);
+            let mut command = Command::new(program);
+            if let Some(hosts) = hosts.filter(|_| name == FLOOR_TCP) {
+                command.args(hosts.other());
+            }
+            return command;
         }
         let settings = self.manner.of(ranks);
-        let mut command = self.command(&self.mpiexec);
+        let mut command = match hosts {
+            None => self.command(&self.mpiexec),
+            Some(hosts) => {
+                // The launcher runs on the first host, on its core.
+                let mut command = self.command(Path::new("taskset"));
+                command.arg("-c").arg(hosts.core().to_string()).arg(&self.mpiexec);
+                let known = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
+                let path = known.map(OsString::from).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+                let folders = std::iter::once(hosts.folder().to_owned()).chain(std::env::split_paths(&path));
+                if let Ok(path) = std::env::join_paths(folders) {
+                    command.env("PATH", path);
+                }
+                command
+            }
+        };
         command.args(settings.words).arg("-n").arg(ranks.to_string()).arg(program);
         command.envs(settings.environment.iter().copied());
         command
@@ -461,7 +543,10 @@ impl Library {
 }
 
 /// Runs a command whose output matters only when it fails.
-fn step(runner: &Runner, command: &mut Command, limit: Duration) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It cannot be started, it fails, it takes too long, or [`super::process::Interrupted`].
+pub fn step(runner: &Runner, command: &mut Command, limit: Duration) -> anyhow::Result<()> {
     let outcome = runner.run(command, limit)?;
     if !outcome.succeeded() {
         bail!("{}: {}", command.get_program().to_string_lossy(), outcome.failure(limit));

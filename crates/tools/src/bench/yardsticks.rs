@@ -20,7 +20,9 @@ impl Yardstick {
     pub fn runs_over(&self, way: Way) -> bool {
         match way {
             Way::Memory => self.name != FLOOR_TCP,
-            Way::Tcp => [LINE, FLOOR_TCP].contains(&self.name) || self.ranks == 2 && self.name != "threads",
+            Way::Tcp | Way::Veth => {
+                [LINE, FLOOR_TCP].contains(&self.name) || self.ranks == 2 && self.name != "threads"
+            }
         }
     }
 }
@@ -62,7 +64,8 @@ pub const LINE: &str = "line";
 /// What it prints.
 pub const LINE_VALUE: &str = "floor-cache-line";
 const FLOOR: &str = "floor";
-const FLOOR_TCP: &str = "floor_tcp";
+/// The program that measures the machine's TCP, between the two hosts if there are such.
+pub const FLOOR_TCP: &str = "floor_tcp";
 /// The programs that measure the machine.
 pub const FLOORS: &[&str] = &[LINE, FLOOR, FLOOR_TCP];
 /// The program whose whole run is timed.
