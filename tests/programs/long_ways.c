@@ -1,5 +1,5 @@
-/* Long messages between ranks that wait go through a pipe or from memory to memory by the kernel; which is the faster is found out as they go, for
- * each class of lengths. The same bytes arrive, also where one side's have gaps, and both ways are tried. */
+/* Long messages between ranks that wait go through a pipe up to a length, and longer ones from memory to memory by the kernel. The same bytes arrive, also
+ * where one side's have gaps, and each goes its way. */
 #define _GNU_SOURCE
 #include "tool.h"
 #include <sched.h>
@@ -79,12 +79,13 @@ int main(int argc, char **argv)
     static const int lengths[] = {70000, 131072, 131073, 300001, 1 << 20, MOST};
     for (size_t which = 0; which < sizeof lengths / sizeof *lengths; which++)
         exchange(lengths[which], 20);
-    /* Only ranks with a processor each wait for each other, and only where the kernel lets them is there a choice. */
+    /* Only ranks with a processor each wait for each other, and only where the kernel lets them does it copy. */
     cpu_set_t mine;
     const char *allowed = getenv("PARNASS_DIRECT");
     int choose = sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) >= size && !(allowed && strcmp(allowed, "off") == 0);
     for (int over = !choose; !over;) {
-        exchange(300001, 40);
+        exchange(70000, 40);
+        exchange(MOST, 40);
         over = pvar_value(session, piped) > 0 && pvar_value(session, direct) > 0;
         MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }

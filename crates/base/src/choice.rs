@@ -28,19 +28,14 @@ const NEAR: usize = 2;
 /// A price is nanoseconds for one byte, with so many bits behind the point.
 const POINT: u32 = 16;
 
-/// A choice between `WAYS` ways, at most three, which are called 0, 1 and so on. Zeroed memory is a choice that knows nothing, and begins with way 0.
+/// A choice between `WAYS` ways, at most three, which are called 0, 1 and so on. It begins with way 0.
 #[derive(Debug)]
-#[repr(C)]
 pub struct Choice<const WAYS: usize> {
     /// The price of each way, smoothed; 0: unknown.
     prices: [AtomicU32; WAYS],
     /// See [`State`].
     state: AtomicU32,
 }
-
-#[cfg(not(loom))]
-// SAFETY: repr(C), made of atomics.
-unsafe impl<const WAYS: usize> crate::record::Record for Choice<WAYS> {}
 
 impl<const WAYS: usize> Default for Choice<WAYS> {
     fn default() -> Self {
@@ -230,15 +225,7 @@ fn better_than(price: u32) -> u32 {
 
 /// A choice for each of `CLASSES` classes of lengths, of which each is twice as long as the one before. The first ends at 2 to the power of `FIRST`.
 #[derive(Debug)]
-#[repr(C)]
 pub struct Choices<const WAYS: usize, const CLASSES: usize, const FIRST: u32>([Choice<WAYS>; CLASSES]);
-
-#[cfg(not(loom))]
-// SAFETY: repr(C), made of records.
-unsafe impl<const WAYS: usize, const CLASSES: usize, const FIRST: u32> crate::record::Record
-    for Choices<WAYS, CLASSES, FIRST>
-{
-}
 
 impl<const WAYS: usize, const CLASSES: usize, const FIRST: u32> Default for Choices<WAYS, CLASSES, FIRST> {
     fn default() -> Self {

@@ -313,12 +313,12 @@ impl Core {
                 nic.slab.release(index);
                 return Appended::Complete(event);
             }
-            let is_shared = self.start_transfer(nic, self.me, index, 0, outcome);
+            let is_shared = self.start_transfer(nic, self.me, index, outcome);
             outcome.begun.push(is_shared.then_some(initiator));
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::PIPED != 0 {
-            transfer::start_piped(nic, index, 0);
+            transfer::start_piped(nic, index);
             outcome.begun.push(None);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
@@ -569,14 +569,14 @@ impl Core {
             Payload::Direct(remote) => {
                 record.remote.set(remote);
                 if placed != 0 {
-                    self.start_transfer(nic, of, index, arrival.since, outcome);
+                    self.start_transfer(nic, of, index, outcome);
                     return true;
                 }
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
             }
             Payload::Piped(pipe) => {
                 record.remote.set(pipe);
-                transfer::start_piped(nic, index, arrival.since);
+                transfer::start_piped(nic, index);
                 return true;
             }
             Payload::Inline(_) | Payload::Long(_) => (),

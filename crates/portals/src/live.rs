@@ -2,20 +2,30 @@
 
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
+use parnass_base::process;
 
 /// See [`Tuning`] for what each does.
 #[derive(Debug)]
 pub struct Live {
     receive_spins: AtomicU32,
+    piped_most: AtomicU64,
     helper_from_bytes: AtomicU64,
     helper_pause: AtomicU32,
     helper_looks: AtomicU32,
+}
+
+/// So many buffers of a message that may go through a pipe fit into a core's own cache.
+const CACHED: usize = 4;
+
+fn piped_most(tuning: Tuning) -> u64 {
+    if tuning.piped_most == 0 { (process::own_cache() / CACHED) as u64 } else { tuning.piped_most }
 }
 
 impl Live {
     pub fn new(tuning: Tuning) -> Live {
         Live {
             receive_spins: AtomicU32::new(tuning.receive_spins),
+            piped_most: AtomicU64::new(piped_most(tuning)),
             helper_from_bytes: AtomicU64::new(tuning.helper_from_bytes),
             helper_pause: AtomicU32::new(tuning.helper_pause),
             helper_looks: AtomicU32::new(tuning.helper_looks),
@@ -25,6 +35,7 @@ impl Live {
     /// Replaces all values.
     pub fn set(&self, tuning: Tuning) {
         self.receive_spins.store(tuning.receive_spins, Ordering::Relaxed);
+        self.piped_most.store(piped_most(tuning), Ordering::Relaxed);
         self.helper_from_bytes.store(tuning.helper_from_bytes, Ordering::Relaxed);
         self.helper_pause.store(tuning.helper_pause, Ordering::Relaxed);
         self.helper_looks.store(tuning.helper_looks, Ordering::Relaxed);
@@ -33,6 +44,12 @@ impl Live {
     #[inline(always)]
     pub fn receive_spins(&self) -> u32 {
         self.receive_spins.load(Ordering::Relaxed)
+    }
+
+    /// In bytes, never 0.
+    #[inline(always)]
+    pub fn piped_most(&self) -> u64 {
+        self.piped_most.load(Ordering::Relaxed)
     }
 
     #[inline(always)]

@@ -2,7 +2,6 @@
 
 use crate::core::Core;
 use crate::message::{self, INLINE_ROOM};
-use crate::pipe::ALWAYS_PIPED;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{Ahead, Scratch, UserAddress};
@@ -22,7 +21,7 @@ const DESCRIBED: u64 = 1 << 63;
 /// Less is written before the lines that it goes to could have been fetched.
 const FETCHED_LEAST: usize = 1024;
 /// Longer messages may be written by their sender, from whom the lines would have to come back.
-const FETCHED_MOST: usize = ALWAYS_PIPED;
+const FETCHED_MOST: usize = 64 << 10;
 
 /// What a [`Memory`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,11 @@
 //! | `INLINE`    | match bits, header data, bytes, and more slots of them; or their number, and a run of them | bytes in the last slot |
 //! | `INLINE_ACK`| match bits, header data, user, up to 32 bytes        | bytes                 |
 //! | `BULK`      | match bits, header data, piece, length, user         | 1 if an ack is wanted |
-//! | `DIRECT`    | match bits, header data, address, length, user, since | 1 if an ack is wanted |
+//! | `DIRECT`    | match bits, header data, address, length, user       | 1 if an ack is wanted |
 //! | `PIECE`     | handle of the transfer, offset, piece, length        | 0                     |
-//! | `PIPED`     | match bits, header data, piece, length, user, since  | 1 if an ack is wanted |
+//! | `PIPED`     | match bits, header data, piece, length, user         | 1 if an ack is wanted |
 //! | `WITHDRAW`  | match bits, header data; of a put that is to go away if nobody has received it | 0 |
 //! | `NOTICE`    | user, match bits, header data, length; to the initiator of a put | kind of the event     |
-//!
-//! `since` is the time at which it was sent, if it was sent to a target that waited for it; else 0.
 //!
 //! Between nodes, where the last two words of a message with a payload name the payload and its length:
 //!
@@ -121,8 +119,6 @@ pub struct Arrival<'a> {
     pub ack: bool,
     /// What the events at the initiator carry.
     pub user: u64,
-    /// Where its time is taken: when it was sent, see above. Else 0.
-    pub since: u64,
     pub payload: Payload<'a>,
 }
 
@@ -236,8 +232,7 @@ impl<'a> Incoming<'a> {
             WITHDRAW => return Some(Incoming::Withdraw { source, match_bits, header_data }),
             _ => return FarMessage::decode(message).map(Incoming::Far),
         };
-        let since = if matches!(kind, DIRECT | PIPED) { words[5] } else { 0 };
-        Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, since, payload }))
+        Some(Incoming::Put(Arrival { source, match_bits, header_data, length, ack, user, payload }))
     }
 }
 

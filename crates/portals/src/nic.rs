@@ -14,7 +14,6 @@ use crate::parked::{PARKED_BYTES, Parked};
 use crate::record::{CLASSES, kind};
 use crate::slab::{ListControl, Slab, SlabControl};
 use parnass_base::atomics::AtomicU32;
-use parnass_base::choice::Choices;
 use parnass_base::desk::Desk;
 use parnass_base::lock::Lock;
 use parnass_base::{PAGE, Placed, Window, Word32, Word64, record};
@@ -50,16 +49,6 @@ record! {
     }
 }
 
-/// What is known of the ways of long messages: through a pipe, or from memory to memory by the kernel. One for up to 128 KiB, 256 KiB
-/// and so on to 32 MiB, and what is longer.
-pub type LongWays = Choices<2, 9, 17>;
-/// Where data goes through a pipe.
-pub const PIPE_WAY: usize = 0;
-/// Where the kernel copies it, for both sides.
-pub const DIRECT_WAY: usize = 1;
-/// Initiators that have ways of their own.
-const WAYS: usize = 8;
-
 record! {
     /// First page of a NIC. Zeroed memory is a NIC in which nothing has happened.
     #[derive(Debug)]
@@ -93,8 +82,6 @@ record! {
         unexpected: SideControl,
         overflow: SideControl,
         classes: [Class; CLASSES],
-        /// By the number of the initiator.
-        ways: [LongWays; WAYS],
     }
 }
 
@@ -143,11 +130,6 @@ impl Nic {
     #[inline(always)]
     pub fn lock(&self) -> &Lock {
         &self.control.lock[0]
-    }
-
-    /// What is known of the ways of long messages from a process. Whoever ends such a message tells, with the lock held.
-    pub fn ways_from(&self, initiator: u32) -> &LongWays {
-        &self.control.ways[initiator as usize % WAYS]
     }
 
     /// The next position in the order of postings and arrivals.

@@ -16,7 +16,6 @@ use crate::core::{Core, Driver, Outcome};
 use crate::interface::*;
 use crate::memory::{Memory, Place};
 use crate::message::{self, PIPED};
-use crate::nic::DIRECT_WAY;
 use crate::record::kind;
 use crate::transfer::Work;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
@@ -25,9 +24,6 @@ use std::sync::Mutex;
 
 /// Shorter messages are copied in and out at once.
 pub const PIPE_LEAST: usize = 16 << 10;
-/// Messages that are not longer always go through a pipe to a target that waits. The time that a message takes does not show all: where the
-/// other side has read the buffer itself, its owner writes it more slowly the next time, which weighs more for shorter ones.
-pub const ALWAYS_PIPED: usize = 64 << 10;
 /// Pipes to one target at a time, of those that a match asks for.
 const PIPES: usize = 2;
 /// Shorter messages fit into any last cache.
@@ -101,9 +97,7 @@ impl Core {
 
     /// Whether the kernel is to copy a long message of one run of bytes between two processes that wait, one of which is this one.
     pub fn prefers_direct(&self, target: u32, initiator: u32, length: usize) -> bool {
-        let ways = self.nic_of(target).ways_from(initiator);
-        length > ALWAYS_PIPED
-            && ways.of(length).way() == DIRECT_WAY
+        length as u64 > self.tuning.piped_most()
             && self.transport.reaches(if target == self.me { initiator } else { target })
     }
 
@@ -133,7 +127,7 @@ impl Core {
     }
 
     /// Sends a put through a pipe, whose target [takes it at once](Core::is_taken_at_once). `None`: there is no room for one.
-    pub fn send_piped(&self, put: &Put, since: u64) -> Option<PutOutcome> {
+    pub fn send_piped(&self, put: &Put) -> Option<PutOutcome> {
         let target = put.target.0;
         let room = self.transport.pipe_bytes(target);
         if room == 0 {
@@ -141,7 +135,7 @@ impl Core {
         }
         let (pipe, _) = self.claim_pipe(put.length.min(room))?;
         let ack = put.ack == Ack::Matched;
-        let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user, since];
+        let words = [put.match_bits, put.header_data, pipe.0, put.length as u64, put.user];
         self.expect(target, u32::from(ack));
         if !self.transport.post(target, message::tag(PIPED, usize::from(ack), self.me), &words) {
             self.received(target, u32::from(ack));

@@ -4,11 +4,10 @@ use crate::core::{Core, Outcome};
 use crate::interface::*;
 use crate::memory::{Memory, Place};
 use crate::message::{self, BULK, DIRECT, INLINE, INLINE_ACK, INLINE_ACK_ROOM};
-use crate::pipe::{ALWAYS_PIPED, PIPE_LEAST};
+use crate::pipe::PIPE_LEAST;
 use crate::travel::Travel;
 use crate::ways::Counters;
 use parnass_base::atomics::Ordering;
-use parnass_base::clock::nanoseconds;
 use parnass_base::{Scratch, lane};
 use parnass_counters::DELAYED_SENDS;
 use parnass_transport::{Follow, Posting, Waiting};
@@ -209,15 +208,11 @@ impl Core {
         if self.is_far(target) {
             return self.send_far(put);
         }
-        // What is taken at once and long goes the way that has been the fastest, and its time is taken.
-        let (mut since, mut direct) = (0, false);
+        let mut direct = false;
         if put.length >= PIPE_LEAST && self.is_taken_at_once(put) {
-            if put.length > ALWAYS_PIPED {
-                since = nanoseconds();
-                direct = matches!(put.source.place(), Place::Run(_))
-                    && self.prefers_direct(target, self.me, put.length);
-            }
-            if !direct && let Some(outcome) = self.send_piped(put, since) {
+            direct = matches!(put.source.place(), Place::Run(_))
+                && self.prefers_direct(target, self.me, put.length);
+            if !direct && let Some(outcome) = self.send_piped(put) {
                 self.count_sent(Travel::Pipe, put.length);
                 return Some(outcome);
             }
@@ -238,7 +233,7 @@ impl Core {
             transport.discard(bulk);
             return None;
         }
-        let words = [put.match_bits, put.header_data, put.source.word(), put.length as u64, put.user, since];
+        let words = [put.match_bits, put.header_data, put.source.word(), put.length as u64, put.user];
         let tag = message::tag(DIRECT, usize::from(ack), self.me);
         self.expect(target, 1 + u32::from(ack));
         if transport.post(target, tag, &words) {

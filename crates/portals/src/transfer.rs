@@ -19,11 +19,10 @@ use crate::core::{Core, Driver, Outcome, notice};
 use crate::interface::EventKind;
 use crate::memory::{Memory, Place};
 use crate::message::{self, PIECE, Piece};
-use crate::nic::{DIRECT_WAY, Nic, PIPE_WAY};
+use crate::nic::Nic;
 use crate::pipe::Incoming;
 use crate::record::kind;
 use parnass_base::atomics::Ordering;
-use parnass_base::clock::nanoseconds;
 use parnass_counters::DIRECT_PIPED;
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
@@ -44,7 +43,6 @@ const BUDGET: u64 = 2 << 20;
 const CLAIM: usize = 0;
 const DONE: usize = 1;
 const STATE: usize = 2;
-const SINCE: usize = 3;
 const UNIT_BITS: u32 = 40;
 const UNIT_MASK: u64 = (1 << UNIT_BITS) - 1;
 /// A claim word that lets nobody claim anything.
@@ -64,19 +62,18 @@ const TELLS: u64 = 32;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
 /// Turns a record that is in no list, and that names a pipe, into a transfer. Lock held.
-pub fn start_piped(nic: &Nic, index: u32, since: u64) {
-    begin(nic, index, PIPED, NO_CLAIM, since);
+pub fn start_piped(nic: &Nic, index: u32) {
+    begin(nic, index, PIPED, NO_CLAIM);
     // Release pairs with the acquire in `drain_pipes`.
     nic.control.piped.fetch_add(1, Ordering::Release);
 }
 
-fn begin(nic: &Nic, index: u32, state: u64, claim: u64, since: u64) {
+fn begin(nic: &Nic, index: u32, state: u64, claim: u64) {
     let record = nic.slab.at(index);
     record.kind.set(kind::TRANSFER);
     record.detail.set(0);
     record.data[DONE].store(0, Ordering::Relaxed);
     record.data[STATE].store(state, Ordering::Relaxed);
-    record.data[SINCE].store(since, Ordering::Relaxed);
     record.data[CLAIM].store(claim, Ordering::Release);
     nic.slab.push(&nic.control.transfers, index);
 }
@@ -227,7 +224,7 @@ impl Work {
 impl Core {
     /// Turns a record of the NIC of `of` that is in no list, with a message whose data is in the initiator's memory, into
     /// a transfer. Whether either side may move all of it. Lock held.
-    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, since: u64, outcome: &mut Outcome) -> bool {
+    pub fn start_transfer(&self, nic: &Nic, of: u32, index: u32, outcome: &mut Outcome) -> bool {
         let record = nic.slab.at(index);
         let initiator = record.source.get();
         let gaps = [&record.remote, &record.address]
@@ -239,11 +236,11 @@ impl Core {
         let wants_pipe = self.wants_pipe(of, initiator) && !prefers_direct();
         let in_pieces = gaps && initiator != of;
         if wants_pipe {
-            begin(nic, index, WANTS_PIPE, NO_CLAIM, since);
+            begin(nic, index, WANTS_PIPE, NO_CLAIM);
         } else if in_pieces {
-            begin(nic, index, NEITHER_CAN | UNCOUNTED, mark, since);
+            begin(nic, index, NEITHER_CAN | UNCOUNTED, mark);
         } else {
-            begin(nic, index, 0, mark, since);
+            begin(nic, index, 0, mark);
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
         let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
@@ -475,14 +472,6 @@ impl Core {
             (EventKind::Failed, EventKind::Failed)
         };
         let state = record.data[STATE].load(Ordering::Relaxed);
-        let since = record.data[SINCE].load(Ordering::Relaxed);
-        if since != 0 && put == EventKind::Put {
-            // What was sent as a direct message because that was asked for, and then needed a pipe, tells of the direct way too.
-            let way = if state & (PIPED | TELLS) == PIPED { PIPE_WAY } else { DIRECT_WAY };
-            let length = record.length.get() as usize;
-            let spent = nanoseconds().saturating_sub(since);
-            nic.ways_from(record.source.get()).of(length).learn(way, length, spent);
-        }
         if state & (PIPED | TELLS) != PIPED {
             outcome.notices.push((record.source.get(), notice(record, of, send)));
         }
@@ -507,7 +496,7 @@ mod tests {
         let index = nic.slab.allocate(crate::slab::Purpose::Posting);
         let record = nic.slab.at(index);
         record.length.set(2 * UNIT);
-        begin(&nic, index, 0, u64::from(record.generation.get()) << UNIT_BITS, 0);
+        begin(&nic, index, 0, u64::from(record.generation.get()) << UNIT_BITS);
         nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         let (first, late) = (works_of(&nic, None)[0], works_of(&nic, None)[0]);
         for _ in 0..2 {

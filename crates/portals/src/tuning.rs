@@ -5,6 +5,8 @@
 pub struct Tuning {
     /// How often a blocking receive looks for its message before it posts an entry for it; never more often than spins.
     pub receive_spins: u32,
+    /// The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there.
+    pub piped_most: u64,
     /// A receive longer than this starts the helper thread, which moves long messages while the program computes.
     pub helper_from_bytes: u64,
     /// Between two looks of the helper thread while there was work lately.
@@ -17,6 +19,7 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             receive_spins: 2_000,
+            piped_most: 0,
             helper_from_bytes: 4_096,
             helper_pause: 100,
             helper_looks: 20,

@@ -30,11 +30,15 @@ pub fn text(facts: &Facts) -> String {
     let switch = chosen(tunables::DIRECT);
     let copy = match (&facts.direct, settings.switch(tunables::DIRECT)) {
         (Ok(()), true) => {
+            let most = chosen(tunables::PIPED_MOST);
             row(
                 out,
                 "both wait",
-                "in pieces: one copies in while the other copies out, if each has a processor",
+                &format!(
+                    "in pieces: one copies in while the other copies out, if each has a processor; {most}"
+                ),
             );
+            row(out, "", "what is longer by the kernel, for both at once");
             format!("by the kernel (process_vm_readv); {switch}")
         }
         (Ok(()), false) => format!("in pieces; {switch}"),

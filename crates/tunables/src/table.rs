@@ -7,15 +7,16 @@ pub const DIRECT: usize = 0;
 pub const SPINS: usize = 1;
 pub const YIELDS: usize = 2;
 pub const RECEIVE_SPINS: usize = 3;
-pub const HELPER_FROM_BYTES: usize = 4;
-pub const HELPER_PAUSE: usize = 5;
-pub const HELPER_LOOKS: usize = 6;
-pub const NETWORK: usize = 7;
-pub const PROVIDER: usize = 8;
-pub const RMA: usize = 9;
-pub const ENCRYPT: usize = 10;
-pub const DIRECT_THRESHOLD: usize = 11;
-pub const COLLECTIVE: usize = 12;
+pub const PIPED_MOST: usize = 4;
+pub const HELPER_FROM_BYTES: usize = 5;
+pub const HELPER_PAUSE: usize = 6;
+pub const HELPER_LOOKS: usize = 7;
+pub const NETWORK: usize = 8;
+pub const PROVIDER: usize = 9;
+pub const RMA: usize = 10;
+pub const ENCRYPT: usize = 11;
+pub const DIRECT_THRESHOLD: usize = 12;
+pub const COLLECTIVE: usize = 13;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -70,6 +71,19 @@ pub static TABLE: &[Tunable] = &[
         scope: Scope::Local,
         changes: Changes::Running,
         what: "How often a blocking receive looks for its message before it posts an entry for it; never more often than spins.",
+    },
+    Tunable {
+        name: "piped_most",
+        variable: "PARNASS_PIPED_MOST",
+        kind: Kind::Bytes,
+        default: Value::Number(0),
+        least: 0,
+        most: u64::MAX,
+        room: "portals",
+        measured: false,
+        scope: Scope::Local,
+        changes: Changes::Running,
+        what: "The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there.",
     },
     Tunable {
         name: "helper_from_bytes",

@@ -13,6 +13,7 @@ pub fn mpi(settings: &Settings) -> parnass_mpi::Tuning {
 pub fn portals(settings: &Settings) -> parnass_portals::Tuning {
     parnass_portals::Tuning {
         receive_spins: settings.number(tunables::RECEIVE_SPINS) as u32,
+        piped_most: settings.number(tunables::PIPED_MOST),
         helper_from_bytes: settings.number(tunables::HELPER_FROM_BYTES),
         helper_pause: settings.number(tunables::HELPER_PAUSE) as u32,
         helper_looks: settings.number(tunables::HELPER_LOOKS) as u32,
