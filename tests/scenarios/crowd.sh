@@ -1,6 +1,7 @@
 #!/bin/sh
 # Other programs keep all processors busy: a rank that waits notices that it is kept waiting for its own, and looks less often before it sleeps.
 set -eu
+[ -r /proc/self/schedstat ] || { echo "skip: this kernel does not say how long a thread is kept waiting"; exit 77; }
 folder=$(mktemp -d)
 trap 'kill $hogs 2> /dev/null || :; rm -rf "$folder"' EXIT
 cd "$folder"
