@@ -1,6 +1,7 @@
 //! The few things about processes and signals that the standard library and safe system-call crates do not
 //! offer, each as a small safe function. Used by the launcher and by the link of a rank to its launcher.
 
+use crate::clock;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -87,10 +88,7 @@ pub struct Scheduled {
 pub fn scheduled() -> Option<Scheduled> {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut words = line.split_ascii_whitespace().map(|word| word.parse().ok());
-    let mut all = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the time to a place for one.
-    check(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut all) }).ok()?;
-    let all_ran = all.tv_sec as u64 * 1_000_000_000 + all.tv_nsec as u64;
+    let all_ran = clock::processor_nanoseconds();
     Some(Scheduled { ran: words.next()??, waited: words.next()??, all_ran })
 }
 

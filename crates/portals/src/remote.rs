@@ -11,12 +11,10 @@ use parnass_transport::MemoryError;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// The ways: the kernel copies; the target copies what it is given; both have the kernel copy.
+/// The ways: the kernel copies, or this process itself where it has the memory; the target copies what it is given; both have the kernel copy.
 const KERNEL: usize = 0;
 const TARGET: usize = 1;
 const BOTH: usize = 2;
-/// The way of one who has the memory in its own address space: it copies.
-const ALONE: usize = KERNEL;
 
 /// What is not longer is not worth being shared, and only one in so many is timed: the clock takes a tenth as long as they do.
 const SHORT: usize = 32 << 10;
@@ -55,7 +53,7 @@ struct Known {
     short: Choices<2, 10, 6>,
     /// Up to 64 KiB and so on to 8 MiB, and what is longer.
     long: Choices<3, 8, 16>,
-    /// The same for memory that this process has too, up to 512 KiB and so on; of the ways only [`ALONE`] and [`BOTH`].
+    /// The same for memory that this process has too, up to 512 KiB and so on; of the ways only two: this process alone, or [`BOTH`].
     mapped: Choices<2, 6, 19>,
 }
 
@@ -91,33 +89,33 @@ impl Core {
         }
         let known = self.errands.remote.known(copy, self.size());
         if copy.length > SHORT {
-            self.copy_chosen(copy, known.long.of(copy.length))
+            self.copy_chosen(copy, known.long.of(copy.length), [KERNEL, TARGET, BOTH])
         } else {
-            self.copy_chosen(copy, known.short.of(copy.length))
+            self.copy_chosen(copy, known.short.of(copy.length), [KERNEL, TARGET])
         }
     }
 
     /// As [`Core::copy_known`], for long copies to or from memory that this process has in its own address space.
     pub fn copy_mapped(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
-        let choice = self.errands.remote.known(copy, self.size()).mapped.of(copy.length);
-        let start = Instant::now();
-        let way = self.copy_by(copy, if choice.way() == ALONE { ALONE } else { BOTH })?;
-        choice.learn(usize::from(way != ALONE), copy.length, start.elapsed().as_nanos() as u64);
-        Ok(())
+        let known = self.errands.remote.known(copy, self.size());
+        self.copy_chosen(copy, known.mapped.of(copy.length), [KERNEL, BOTH])
     }
 
+    /// Copies by the one of some `ways` that is chosen, of which the first is that without the target.
     fn copy_chosen<const WAYS: usize>(
         &self,
         copy: &RemoteCopy,
         choice: &Choice<WAYS>,
+        ways: [usize; WAYS],
     ) -> Result<(), MemoryError> {
-        let way = choice.way();
+        let chosen = choice.way();
+        let way = ways[chosen];
         if !self.errands.remote.is_timed(copy.length) {
             return self.copy_by(copy, way).map(drop);
         }
         let start = Instant::now();
-        let way = self.copy_by(copy, way)?;
-        choice.learn(way, copy.length, start.elapsed().as_nanos() as u64);
+        let gone = if self.copy_by(copy, way)? == way { chosen } else { 0 };
+        choice.learn(gone, copy.length, start.elapsed().as_nanos() as u64);
         Ok(())
     }
 

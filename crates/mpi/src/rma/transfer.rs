@@ -59,37 +59,31 @@ impl Target {
     /// Copies to (`write`) or from its memory at `here` in this process's address space.
     #[inline(always)]
     fn copy(&self, process: &Process, write: bool, here: UserAddress, local: UserAddress, length: usize) {
-        if length >= SHARED_FROM {
-            self.copy_long(process, write, here, local, length);
-        } else if write {
-            copy(here, local, length);
-        } else {
-            copy(local, here, length);
+        if length >= SHARED_FROM && self.shares_copy(process, write, here, local, length) {
+            return;
         }
+        let (to, from) = if write { (here, local) } else { (local, here) };
+        copy(to, from, length);
     }
 
+    /// As [`Target::copy`], in which the target may take a part. `false`: nothing is done.
     #[inline(never)]
-    fn copy_long(
+    fn shares_copy(
         &self,
         process: &Process,
         write: bool,
         here: UserAddress,
         local: UserAddress,
         length: usize,
-    ) {
-        if let Reach::Direct(base) = self.reach
-            && self.there != UserAddress::NULL
-            && self.process != process.me()
-            && here.value().abs_diff(local.value()) >= length
-        {
-            let remote = self.there.offset((here.value() - base.value()) as i64);
-            let copy =
-                RemoteCopy { target: self.process.0, write, remote, mapped: Some(here), local, length };
-            if process.nic().copy_mapped(&copy).is_ok() {
-                return;
-            }
+    ) -> bool {
+        let Reach::Direct(base) = self.reach else { return false };
+        let apart = here.value().abs_diff(local.value()) >= length;
+        if !apart || self.there == UserAddress::NULL || self.process == process.me() {
+            return false;
         }
-        if write { copy(here, local, length) } else { copy(local, here, length) }
+        let remote = self.there.offset((here.value() - base.value()) as i64);
+        let (target, mapped) = (self.process.0, Some(here));
+        process.nic().copy_mapped(&RemoteCopy { target, write, remote, mapped, local, length }).is_ok()
     }
 }
 
