@@ -269,7 +269,8 @@ impl Process {
         let concurrent = self.slots.is_concurrent();
         let mut delivery = Delivery { process: self, concurrent, mine, for_others: false };
         let happened = self.nic().progress(&mut delivery);
-        let for_others = delivery.for_others;
+        // Where other threads may wait only since a moment ago, nobody has noted what is theirs.
+        let for_others = delivery.for_others || !concurrent;
         if self.faults.has_news() {
             self.take_in_news();
         }
@@ -279,7 +280,7 @@ impl Process {
         // Threads that probe wait for unexpected messages, which come without an event. Whoever began before the NIC took
         // one in is seen here: the NIC's lock is between the two.
         let for_probers = || happened && self.probers.load(Ordering::Relaxed) != 0;
-        if concurrent && (for_others || for_probers()) {
+        if self.slots.is_concurrent() && (for_others || for_probers()) {
             self.wake_waiters(myself);
         }
         self.observer().tell();

@@ -49,8 +49,10 @@ pub fn forget() {
 #[inline(always)]
 fn find(comm: usize, datatype: usize, count: i64, rank: c_int) -> Option<Route> {
     let known = &KNOWN[(rank as usize ^ count as usize) % PLACES];
+    // Acquire pairs with the release in `learn`.
+    let same = known.comm.load(Ordering::Acquire) == comm;
     let route = Route::from_words(std::array::from_fn(|word| known.route[word].load(Ordering::Relaxed)));
-    if known.comm.load(Ordering::Relaxed) == comm
+    if same
         && known.datatype.load(Ordering::Relaxed) == datatype
         && known.count.load(Ordering::Relaxed) == count
         && route.rank() == rank
@@ -71,12 +73,14 @@ fn learn(known: &Known, comm: usize, datatype: usize, count: i64, rank: c_int) -
         return None;
     }
     let route = Route::new(&communicator, rank, &element, count as u64)?;
-    known.comm.store(comm, Ordering::Relaxed);
+    known.comm.store(0, Ordering::Relaxed);
     known.datatype.store(datatype, Ordering::Relaxed);
     known.count.store(count, Ordering::Relaxed);
     for (place, word) in known.route.iter().zip(route.words()) {
         place.store(word, Ordering::Relaxed);
     }
+    // Release, so that who sees it sees the rest.
+    known.comm.store(comm, Ordering::Release);
     Some(route)
 }
 
