@@ -84,6 +84,10 @@ pub trait Class: Send + Sync + Sized + 'static {
     /// The handle of an object that was made so is gone: its number may be used again.
     fn unmake(_number: u32) {}
 
+    /// A handle is not valid any more.
+    #[inline(always)]
+    fn freed() {}
+
     /// Takes an object whose handle is gone.
     #[inline(always)]
     fn end(object: Arc<Self>) {
@@ -260,11 +264,13 @@ impl<T: Class> Table<T> {
     /// The number and the low bits of the life of such an object.
     #[inline(always)]
     pub fn later(handle: usize) -> Option<(u32, u32)> {
+        // The bits of the class, all above it, and those of the index that are set in these alone.
+        const { assert!(MOST_OBJECTS | (LATER - 1) == INDEX_MASK) };
+        let fixed = usize::MAX << (INDEX_BITS + GENERATION_BITS) | MOST_OBJECTS;
         let bits = handle.wrapping_sub(FIRST_DYNAMIC);
-        let number = (bits & INDEX_MASK).checked_sub(MOST_OBJECTS)?;
+        let class = (T::TAG as usize) << (INDEX_BITS + GENERATION_BITS);
         let generation = (bits >> INDEX_BITS) as u64 & GENERATION_MASK;
-        (bits >> (INDEX_BITS + GENERATION_BITS) == T::TAG as usize)
-            .then_some((number as u32, generation as u32))
+        (bits & fixed == class | MOST_OBJECTS).then_some(((bits & (LATER - 1)) as u32, generation as u32))
     }
 
     #[inline]
@@ -543,6 +549,7 @@ impl<T: Class> Table<T> {
             }
         }
         std::mem::forget(held);
+        T::freed();
         let mut word = slot.word.load(Ordering::Relaxed);
         loop {
             if word & LIVE == 0 {

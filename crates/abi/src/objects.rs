@@ -1,11 +1,12 @@
 //! The classes of handles: which object of the MPI layer each one names.
 
+use crate::calls::again;
 use crate::handles::{Class, GENERATION_BITS, LATER, Table};
 use crate::state;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::PredefinedDatatypes;
 use parnass_mpi::op::PredefinedOps;
-use parnass_mpi::request::{Quick, Status};
+use parnass_mpi::request::{Ended, Quick};
 use std::sync::{Arc, Mutex};
 
 pub use parnass_mpi::pt2pt::Message;
@@ -54,11 +55,13 @@ pub fn quick(handle: usize) -> Option<Quick> {
     state::running()?.process.quick(number, life, LIFE_MASK)
 }
 
-/// Ends the receive behind a handle, if it is no request yet, complete, and has gone as usual. How it went.
+/// Ends the receive behind a handle, if it is no request yet, complete, and has gone as usual; `tell` hears how.
 #[inline(always)]
-pub fn end_quickly(process: &Process, handle: usize) -> Option<Status> {
-    let (number, life) = Table::<Request>::later(handle)?;
-    process.end_quickly(number, life, LIFE_MASK)
+pub fn end_quickly(process: &Process, handle: usize, tell: impl FnOnce(&Ended<'_>)) -> bool {
+    match Table::<Request>::later(handle) {
+        Some((number, life)) => process.end_quickly(number, life, LIFE_MASK, tell),
+        None => false,
+    }
 }
 
 /// Makes requests of all receives of a communicator that are none yet, before it is freed.
@@ -92,8 +95,16 @@ class!(Request, 0, MPI_REQUEST_NULL, 2, MPI_ERR_REQUEST, "request", named = fals
         }
     }
 });
-class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true);
+class!(Communicator, 1, MPI_COMM_NULL, 8, MPI_ERR_COMM, "communicator", named = true, {
+    fn freed() {
+        again::forget();
+    }
+});
 class!(Datatype, 2, MPI_DATATYPE_NULL, 256, MPI_ERR_TYPE, "datatype", named = true, {
+    fn freed() {
+        again::forget();
+    }
+
     fn predefined() -> Vec<Option<Arc<Datatype>>> {
         let datatypes = PredefinedDatatypes::default();
         (0..Self::PREDEFINED).map(|offset| datatypes.get(Self::NULL + offset).cloned()).collect()

@@ -78,6 +78,7 @@ static SEVERAL_TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 pub fn several_tool_threads() {
     SEVERAL_TOOL_THREADS.store(true, Ordering::Relaxed);
     ONE_THREAD_AT_A_TIME.store(false, Ordering::Relaxed);
+    crate::calls::again::forget();
 }
 
 /// Whether calls that need MPI to run come from one thread at a time (MPI 5.0, section 11.6).
@@ -114,6 +115,9 @@ pub fn enter(
     let alone = running.process.thread_level() != ThreadLevel::Multiple
         && !SEVERAL_TOOL_THREADS.load(Ordering::Relaxed);
     ONE_THREAD_AT_A_TIME.store(alone, Ordering::Relaxed);
+    if !alone {
+        crate::calls::again::forget();
+    }
     // SAFETY: what is guarded so are requests, which only calls use that need MPI to run; at a level below MPI_THREAD_MULTIPLE the
     // program makes one such call at a time (MPI 5.0, section 11.6). No request is in use while MPI is started.
     unsafe {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::request::Status;
 use crate::request::slots::SlotName;
-use parnass_portals::{Company, ProcessId, Ticket, Wheel};
+use parnass_portals::{Company, Event, ProcessId, Sink, Ticket, Wheel};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -135,6 +135,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Activities {
     /// One of its operations has completed.
+    #[inline(never)]
     pub(crate) fn mark(&self, index: u32) {
         lock(&self.table).ready.push(index);
         // Pairs with the acquire in `take_ready`.
@@ -222,6 +223,29 @@ impl Activities {
     }
 }
 
+/// Completes the operations that events name.
+struct Delivery<'a> {
+    process: &'a Process,
+    /// Whether several threads may wait.
+    concurrent: bool,
+    /// The only operation that the caller waits for, if it is one.
+    mine: Option<SlotName>,
+    /// Whether another thread may wait for what has come.
+    for_others: bool,
+}
+
+impl Sink for Delivery<'_> {
+    #[inline(always)]
+    fn hear(&mut self, event: Event) {
+        if self.concurrent {
+            self.for_others |= self.mine.is_none_or(|mine| mine.user() != event.user);
+        }
+        if let Some(owner) = self.process.slots.deliver(&event) {
+            self.process.activities.mark(owner);
+        }
+    }
+}
+
 impl Process {
     /// Turns the wheel once: takes what the NIC has to tell, completes the operations concerned, and advances the
     /// activities that waited for them. Returns whether anything happened. Never blocks.
@@ -242,13 +266,11 @@ impl Process {
     /// operation that it waits for, if it is one.
     #[inline]
     fn progress_among(&self, myself: u32, mine: Option<SlotName>) -> bool {
-        let mut for_others = false;
-        let happened = self.nic().progress(&mut |event| {
-            for_others |= mine.is_none_or(|mine| mine.user() != event.user);
-            if let Some(owner) = self.slots.deliver(&event) {
-                self.activities.mark(owner);
-            }
-        });
+        let concurrent = self.slots.is_concurrent();
+        let mut delivery = Delivery { process: self, concurrent, mine, for_others: false };
+        let happened = self.nic().progress(&mut delivery);
+        // Where other threads may wait only since a moment ago, nobody has noted what is theirs.
+        let for_others = delivery.for_others || !concurrent;
         if self.faults.has_news() {
             self.take_in_news();
         }
@@ -292,7 +314,7 @@ impl Process {
 
     /// Turns the wheel for the services while the program computes. What has come for its own operations is noted, and is left to it.
     fn turn_for_services(&self) -> bool {
-        let mut happened = self.nic().progress(&mut |event| {
+        let mut happened = self.nic().progress(&mut |event: Event| {
             if let Some(owner) = self.slots.deliver(&event) {
                 self.activities.mark(owner);
             }

@@ -55,11 +55,12 @@ pub struct Core {
     pub me: u32,
     /// This process in locks.
     holder: u32,
-    /// The NICs that this process shares.
+    /// The NIC of this process: what every call looks at is found here without a look into a table.
+    own: Nic,
+    /// The NICs that this process shares, its own among them.
     pub nics: Vec<Nic>,
     /// Where the NIC of each process is among them, or [`FAR`].
     pub places: Vec<u32>,
-    own_place: usize,
     pub far_puts: Named<FarPut>,
     pub far_landings: Named<Landing>,
     /// What could not go yet, by target.
@@ -147,7 +148,7 @@ impl Core {
             secluded: nics.len() > 1 && !transport.reaches_peers(),
             holder: transport.holder(),
             me,
-            own_place: places[me as usize] as usize,
+            own: Nic::new(&transport.nic_memory(me), &transport.counter_memory(me)),
             nics,
             places,
             far_puts: Named::default(),
@@ -178,7 +179,7 @@ impl Core {
 
     #[inline(always)]
     pub fn own(&self) -> &Nic {
-        &self.nics[self.own_place]
+        &self.own
     }
 
     /// The NIC of a process of this node.
@@ -412,7 +413,7 @@ impl Core {
 
     /// As [`Core::take_in`], for the owner, who hears at once of the short messages that are expected.
     #[inline]
-    pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut impl FnMut(Event)) -> usize {
+    pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut impl Sink) -> usize {
         self.transport.take(self.me, BATCH, &mut |message| {
             self.deliver_short(nic, message, sink)
                 || self.take_one(nic, self.me, Driver::Owner, message, outcome)
@@ -468,7 +469,7 @@ impl Core {
 
     /// As [`Core::deliver`], for the usual case: a short message for which the owner, who takes it in, has posted an entry.
     #[inline(always)]
-    fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut impl FnMut(Event)) -> bool {
+    fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut impl Sink) -> bool {
         let (kind, small, source) = message::parts(message.tag);
         if kind != message::INLINE || message.is_long() {
             return false;
@@ -479,7 +480,7 @@ impl Core {
         let placed = length.min(entry.length);
         write_words(&message.words[lane::HEAD..], entry.memory, placed);
         self.count_received(nic, Travel::Short, source, match_bits, length as u64, false);
-        sink(Event {
+        sink.hear(Event {
             kind: EventKind::Put,
             user: entry.user,
             initiator: ProcessId(source),
@@ -496,19 +497,24 @@ impl Core {
     /// parked.
     #[inline(always)]
     fn take_entry(&self, nic: &Nic, source: u32, match_bits: u64) -> Option<Unparked> {
-        if nic.posted.0.order().count.get() != 0 {
-            let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
-            if index != 0 {
-                let record = nic.slab.at(index);
-                let Place::Run(memory) = Memory::from_word(record.address.get()).place() else { return None };
-                let entry =
-                    Unparked { memory, length: record.length.get() as usize, user: record.user.get() };
-                nic.posted.remove(&nic.slab, &nic.classes, index);
-                nic.slab.release(index);
-                return Some(entry);
-            }
+        if nic.posted.0.order().count.get() == 0 {
+            return nic.parked.take(source, match_bits);
         }
-        if nic.parked.any() { nic.parked.take(source, match_bits) } else { None }
+        self.take_posted(nic, source, match_bits)
+    }
+
+    #[inline(never)]
+    fn take_posted(&self, nic: &Nic, source: u32, match_bits: u64) -> Option<Unparked> {
+        let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
+        if index == 0 {
+            return nic.parked.take(source, match_bits);
+        }
+        let record = nic.slab.at(index);
+        let Place::Run(memory) = Memory::from_word(record.address.get()).place() else { return None };
+        let entry = Unparked { memory, length: record.length.get() as usize, user: record.user.get() };
+        nic.posted.remove(&nic.slab, &nic.classes, index);
+        nic.slab.release(index);
+        Some(entry)
     }
 
     /// Matches one message. `false`: it must wait where it is.

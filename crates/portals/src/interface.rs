@@ -148,6 +148,19 @@ pub struct Event {
     pub taken: u64,
 }
 
+/// Who is told of events.
+pub trait Sink {
+    /// An event has come. Where this is to be part of the path of a short message, whatever the compiler thinks of its length, it says so.
+    fn hear(&mut self, event: Event);
+}
+
+impl<F: FnMut(Event)> Sink for F {
+    #[inline]
+    fn hear(&mut self, event: Event) {
+        self(event);
+    }
+}
+
 /// What is told of a message that was received without an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -514,7 +527,7 @@ impl Interface {
     /// hands every event to `sink`, which must not call the interface. Returns whether anything happened. Threads that
     /// sleep in `wait` are not woken by that: see [`Interface::wake`].
     #[inline]
-    pub fn progress(&self, sink: &mut impl FnMut(Event)) -> bool {
+    pub fn progress(&self, sink: &mut impl Sink) -> bool {
         self.core.progress(sink)
     }
 

@@ -58,7 +58,7 @@ pub use memory::{Descriptions, Memory, Stream};
 
 pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
-    ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Ticket, Wheel,
+    ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Sink, Ticket, Wheel,
 };
 pub use parnass_base::access::Access;
 pub use parnass_transport::{Follow, MemoryError};

@@ -118,34 +118,37 @@ impl Parked {
         place < MOST
     }
 
-    /// The place of the first entry that takes this message.
-    #[inline(always)]
-    fn place_of(&self, source: u32, match_bits: u64) -> Option<usize> {
-        let takes = |entry: &Waiting| {
-            fits(entry.source.get(), entry.match_bits.get(), entry.ignore_bits.get(), source, match_bits)
-        };
-        self.all().iter().position(takes)
-    }
-
     /// The first entry that takes this message.
     pub fn look(&self, source: u32, match_bits: u64) -> Option<MatchEntry> {
-        self.place_of(source, match_bits).map(|place| self.all()[place].entry())
+        self.all().iter().find(|entry| entry.takes(source, match_bits)).map(Waiting::entry)
     }
 
     /// Takes out the first entry that takes this message.
     #[inline(always)]
     pub fn take(&self, source: u32, match_bits: u64) -> Option<Unparked> {
-        let place = self.place_of(source, match_bits)?;
-        let entry = &self.all()[place];
-        let unparked = match Memory::from_word(entry.address.get()).place() {
-            Place::Run(memory) => {
-                Unparked { memory, length: entry.length.get() as usize, user: entry.user.get() }
-            }
-            Place::Described(_) => return None,
-        };
+        let (first, count) = (self.control.first.get(), self.control.count.get());
+        if count == 0 {
+            return None;
+        }
+        // The usual case first: messages come in the order of their receives.
+        let entry = &self.entries[first as usize];
+        if !entry.takes(source, match_bits) {
+            return self.take_later(source, match_bits);
+        }
+        let unparked = entry.unparked()?;
+        self.control.first.set(first + 1);
+        self.control.count.set(count - 1);
+        Some(unparked)
+    }
+
+    #[inline(never)]
+    fn take_later(&self, source: u32, match_bits: u64) -> Option<Unparked> {
+        let all = self.all();
+        let place = all.iter().position(|entry| entry.takes(source, match_bits))?;
+        let unparked = all[place].unparked()?;
         // Those before it move up.
         for place in (0..place).rev() {
-            self.all()[place + 1].copy(&self.all()[place]);
+            all[place + 1].copy(&all[place]);
         }
         self.control.first.set(self.control.first.get() + 1);
         self.control.count.set(self.control.count.get() - 1);
@@ -154,6 +157,22 @@ impl Parked {
 }
 
 impl Waiting {
+    #[inline(always)]
+    fn takes(&self, source: u32, match_bits: u64) -> bool {
+        fits(self.source.get(), self.match_bits.get(), self.ignore_bits.get(), source, match_bits)
+    }
+
+    /// It with a message, if its memory is one run.
+    #[inline(always)]
+    fn unparked(&self) -> Option<Unparked> {
+        match Memory::from_word(self.address.get()).place() {
+            Place::Run(memory) => {
+                Some(Unparked { memory, length: self.length.get() as usize, user: self.user.get() })
+            }
+            Place::Described(_) => None,
+        }
+    }
+
     fn entry(&self) -> MatchEntry {
         let source = self.source.get();
         MatchEntry {

@@ -41,7 +41,7 @@ struct Helped {
 
 impl Core {
     #[inline]
-    pub fn progress(&self, sink: &mut impl FnMut(Event)) -> bool {
+    pub fn progress(&self, sink: &mut impl Sink) -> bool {
         let nic = self.own();
         let control = &nic.control;
         let mut outcome = Outcome::default();
@@ -77,7 +77,7 @@ impl Core {
             return happened;
         }
         while let Some(event) = outcome.events.pop() {
-            sink(event);
+            sink.hear(event);
         }
         true
     }

@@ -103,7 +103,7 @@ fn run(steps: &[Step]) {
         match *step {
             Step::Put { source, bits } => {
                 assert_eq!(nics[source as usize].put(&put(bits, number)), Ok(PutOutcome::Done));
-                target.progress(&mut |event| events.push((event.user, event.header_data)));
+                target.progress(&mut |event: Event| events.push((event.user, event.header_data)));
                 let hit = linear.posted.iter().position(|p| fits(p.1, p.2, p.3, source, bits));
                 match hit {
                     Some(hit) => assert_eq!(events, [(linear.posted.remove(hit).0, number)]),
@@ -153,7 +153,7 @@ fn run(steps: &[Step]) {
                     |told| Some(told.header_data),
                     || None,
                 );
-                target.progress(&mut |event| events.push((event.user, event.header_data)));
+                target.progress(&mut |event: Event| events.push((event.user, event.header_data)));
                 let posted = linear.posted.iter().position(|p| fits(p.1, p.2, p.3, from, sent));
                 let wanted = fits(source, bits, IGNORED[ignored], from, sent);
                 let older =

@@ -72,7 +72,7 @@ fn wait_for(interface: &Interface, mut found: impl FnMut(&Event) -> bool) -> Eve
     loop {
         let ticket = interface.ticket();
         let mut hit = None;
-        interface.progress(&mut |event| {
+        interface.progress(&mut |event: Event| {
             if found(&event) {
                 hit = Some(event);
             }
@@ -88,7 +88,7 @@ fn wait_for(interface: &Interface, mut found: impl FnMut(&Event) -> bool) -> Eve
 fn collect(interface: &Interface, mut count: usize, mut check: impl FnMut(&Event)) {
     while count > 0 {
         let ticket = interface.ticket();
-        interface.progress(&mut |event| {
+        interface.progress(&mut |event: Event| {
             check(&event);
             count -= 1;
         });
@@ -114,7 +114,7 @@ fn a_flood_does_not_shut_the_mailbox() {
             source.address().write(&number.to_ne_bytes());
             let outcome = sender.put(&put(1, number, &source, LENGTH, Protocol::Buffered, Ack::None));
             assert_eq!(outcome, Ok(PutOutcome::Done));
-            receiver.progress(&mut |event| panic!("nothing is posted: {event:?}"));
+            receiver.progress(&mut |event: Event| panic!("nothing is posted: {event:?}"));
         }
         for number in std::iter::once(COUNT - 1).chain(0..COUNT - 1) {
             let appended =
@@ -232,10 +232,10 @@ fn a_peer_that_drives_the_target_posts_what_was_kept_back() {
     nics[0].wait(nics[0].ticket(), Some(ProcessId(1)), Some(deadline), Company::None);
     assert_eq!(content(&memory, 8), content(&source, 8));
     let mut events = Vec::new();
-    nics[1].progress(&mut |event| events.push((event.kind, event.user, event.placed_length)));
+    nics[1].progress(&mut |event: Event| events.push((event.kind, event.user, event.placed_length)));
     assert_eq!(events, [(EventKind::Put, short.user, 8)]);
     let mut acks = Vec::new();
-    nics[0].progress(&mut |event| acks.push(event.kind));
+    nics[0].progress(&mut |event: Event| acks.push(event.kind));
     assert!(acks.contains(&EventKind::Ack), "{acks:?}");
 }
 
@@ -269,7 +269,7 @@ fn an_unlinked_entry_matches_nothing() {
     assert!(nics[0].unlink(handle, user));
     assert!(!nics[0].unlink(handle, user));
     nics[0].put(&put(0, 4, &memory, 8, Protocol::Buffered, Ack::None)).unwrap();
-    nics[0].progress(&mut |event| panic!("{event:?}"));
+    nics[0].progress(&mut |event: Event| panic!("{event:?}"));
     assert!(nics[0].search(SearchOperation::Look, &entry(None, 4, 0, &memory, 8)).is_some());
 }
 
@@ -389,7 +389,7 @@ fn a_sender_that_stops_waiting_moves_what_was_received_late() {
     let (source, target) = (pattern(length, 5), Scratch::new(length));
     nics[1].append(List::Priority, &entry(Some(0), 7, 0, &target, length)).unwrap();
     nics[0].put(&put(1, 9, &source, length, Protocol::Direct, Ack::None)).unwrap();
-    nics[1].progress(&mut |event| panic!("{event:?}"));
+    nics[1].progress(&mut |event: Event| panic!("{event:?}"));
     nics[0].will_wait(None);
     // Both have a helper that sleeps now; if one does not sleep yet, the test shows less.
     std::thread::sleep(Duration::from_millis(20));
@@ -418,7 +418,7 @@ fn what_a_sender_takes_in_for_the_target_can_be_watched() {
     nics[0].put(&put(1, 9, &source, 100, Protocol::Direct, Ack::None)).unwrap();
     while nics[1].arrivals() == before {
         let ticket = nics[0].ticket();
-        nics[0].progress(&mut |event| panic!("nothing is received: {event:?}"));
+        nics[0].progress(&mut |event: Event| panic!("nothing is received: {event:?}"));
         let soon = std::time::Instant::now() + std::time::Duration::from_millis(1);
         nics[0].wait(ticket, None, Some(soon), Company::None);
     }
@@ -486,10 +486,12 @@ fn unexpected_messages_are_bounded() {
             pending += 1;
         }
         if bits % 200 == 0 {
-            nics[1].progress(&mut |event| panic!("{event:?}"));
+            nics[1].progress(&mut |event: Event| panic!("{event:?}"));
         }
     }
-    while nics[0].progress(&mut |_| pending -= 1) | nics[1].progress(&mut |event| panic!("{event:?}")) {}
+    while nics[0].progress(&mut |_| pending -= 1) | nics[1].progress(&mut |event: Event| panic!("{event:?}"))
+    {
+    }
     assert!(pending > 10_000, "unexpected messages without bound");
     let target = Scratch::new(8);
     // An entry can be posted even so.
@@ -500,12 +502,12 @@ fn unexpected_messages_are_bounded() {
         {
             let mut arrived = false;
             while !arrived {
-                nics[1].progress(&mut |event| arrived |= event.user == bits);
+                nics[1].progress(&mut |event: Event| arrived |= event.user == bits);
                 nics[0].progress(&mut |_| pending -= 1);
             }
         }
         if bits % 100 == 0 {
-            nics[1].progress(&mut |event| panic!("{event:?}"));
+            nics[1].progress(&mut |event: Event| panic!("{event:?}"));
             nics[0].progress(&mut |_| pending -= 1);
         }
     }
@@ -560,7 +562,7 @@ fn exchange(cross_memory: bool) {
                     }
                     while open > 0 {
                         let ticket = interface.ticket();
-                        interface.progress(&mut |event| {
+                        interface.progress(&mut |event: Event| {
                             assert_ne!(event.kind, EventKind::Failed);
                             open -= 1;
                         });

@@ -122,7 +122,7 @@ fn rank_of_the_job() {
 fn drain(interface: &Interface, open: &mut u32) {
     while *open > 0 {
         let ticket = interface.ticket();
-        let happened = interface.progress(&mut |event| {
+        let happened = interface.progress(&mut |event: Event| {
             assert_ne!(event.kind, EventKind::Failed);
             *open -= 1;
         });

@@ -4,7 +4,8 @@
 use parnass_base::Scratch;
 use parnass_base::process::{Fork, fork_alone};
 use parnass_portals::{
-    Ack, Appended, Company, EventKind, Interface, List, MatchEntry, ProcessId, Protocol, Put, PutOutcome,
+    Ack, Appended, Company, Event, EventKind, Interface, List, MatchEntry, ProcessId, Protocol, Put,
+    PutOutcome,
 };
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ impl Side {
         while self.sends + self.receives > 0 {
             let ticket = self.interface.ticket();
             let (mut sent, mut received) = (0, 0);
-            let happened = self.interface.progress(&mut |event| match event.kind {
+            let happened = self.interface.progress(&mut |event: Event| match event.kind {
                 EventKind::Send => sent += 1,
                 EventKind::Put => received += 1,
                 other => panic!("{other:?}"),

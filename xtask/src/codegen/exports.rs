@@ -173,11 +173,12 @@ fn argument(parameter: &Parameter, communicator: Option<&str>) -> Result<Argumen
             None,
             format!("&mut {n}"),
         ),
-        "requests" => {
+        "requests" | "requests-unchecked" => {
             let pointer = if raw.starts_with("*const") { format!("{n}.cast_mut()") } else { n.to_owned() };
+            let make = if form == "requests" { "new" } else { "unchecked" };
             (
                 "&mut Requests".to_owned(),
-                let_mut(format!("Requests::new({pointer}, {length}, \"{n}\")?")),
+                let_mut(format!("Requests::{make}({pointer}, {length}, \"{n}\")?")),
                 None,
                 format!("&mut {n}"),
             )
@@ -282,6 +283,7 @@ pub fn rust(spec: &Spec, files: &mut Files) -> Result<()> {
             let calls = match module.as_str() {
                 name if name.starts_with("missing_") || name == "handle" => String::new(),
                 "tool" => "use crate::calls::tool as bodies;\nuse crate::tool::Place;\n".to_owned(),
+                "pt2pt" => "use crate::calls::{again, pt2pt as bodies};\n".to_owned(),
                 name => format!("use crate::calls::{name} as bodies;\n"),
             };
             format!(
@@ -316,7 +318,26 @@ fn export(procedure: &Procedure, text: &mut String) -> Result<()> {
     let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.join(", ");
 
-    writeln!(text, "\nunsafe extern \"C\" fn {inner}({signature}) -> {result} {{")?;
+    if procedure.again {
+        let function = procedure.body.as_deref().and_then(|body| body.split_once("::")).context("no body")?.1;
+        let given: Vec<String> = parameters
+            .iter()
+            .map(|(name, kind)| match (name.as_str(), kind.as_str()) {
+                ("count", "c_int") => "i64::from(count)".to_owned(),
+                _ => name.clone(),
+            })
+            .collect();
+        writeln!(
+            text,
+            "\nunsafe extern \"C\" fn {inner}({signature}) -> {result} {{\n    \
+             match unsafe {{ again::{function}(\"{name}\", {}) }} {{\n        Some(code) => code,\n        \
+             None => unsafe {{ {inner}_checked({names}) }},\n    }}\n}}",
+            given.join(", ")
+        )?;
+        writeln!(text, "\n#[inline(never)]\nunsafe fn {inner}_checked({signature}) -> {result} {{")?;
+    } else {
+        writeln!(text, "\nunsafe extern \"C\" fn {inner}({signature}) -> {result} {{")?;
+    }
     text.push_str(&implementation(procedure, &parameters)?);
     writeln!(text, "}}\n")?;
     for prefix in ["", "P"] {

@@ -27,6 +27,9 @@ pub struct Procedure {
     /// not given by themselves then.
     #[serde(default)]
     pub with: Vec<String>,
+    /// The function of the body's name in `calls/again.rs` is asked first.
+    #[serde(default)]
+    pub again: bool,
     /// "any": may be called before MPI_Init and after MPI_Finalize.
     pub when: Option<String>,
     pub note: Option<String>,

@@ -2,9 +2,9 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
-use crate::objects::{Message, Process, Request, SENT, end_quickly, quick, quick_handle};
+use crate::objects::{Message, Process, Request, SENT, quick, quick_handle};
 use parnass_mpi::constants::*;
-use parnass_mpi::request::{Quick, Status};
+use parnass_mpi::request::Quick;
 use parnass_mpi::{Error, Result};
 use std::cell::OnceCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -153,7 +153,7 @@ pub enum Usual {
 
 impl Usual {
     #[inline(always)]
-    fn find(handle: usize) -> Option<Usual> {
+    pub fn find(handle: usize) -> Option<Usual> {
         match handle {
             MPI_REQUEST_NULL | SENT => Some(Usual::Over),
             _ => quick(handle).map(Usual::Quick),
@@ -168,17 +168,36 @@ impl Requests {
     /// A `place` that is not null must point to that many initialised handle variables, which stay so as long as this lives.
     pub unsafe fn new(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
         // SAFETY: the caller's promise.
+        let requests = unsafe { Requests::unchecked(place, length, name) }?;
+        requests.check(name)?;
+        Ok(requests)
+    }
+
+    /// As [`Requests::new`], of handles that may be none: before more is asked of one than to end it, they are checked.
+    ///
+    /// # Safety
+    /// As for [`Requests::new`].
+    pub unsafe fn unchecked(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
+        // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        let items = OnceCell::new();
-        if !handles.iter().all(|handle| Usual::find(*handle).is_some()) {
-            let find = |(index, handle): (usize, &usize)| {
-                let bad = || handles::bad::<Request>(*handle, &format!("{name}[{index}]"));
-                Item::find(*handle).ok_or_else(bad)
+        Ok(Requests { place, length: handles.len(), items: OnceCell::new() })
+    }
+
+    /// Checks all handles.
+    #[inline(never)]
+    pub fn check(&self, name: &str) -> Result<()> {
+        if self.items.get().is_none()
+            && !(0..self.length).all(|index| Usual::find(self.handle(index)).is_some())
+        {
+            let find = |index| {
+                let handle = self.handle(index);
+                let bad = || handles::bad::<Request>(handle, &format!("{name}[{index}]"));
+                Item::find(handle).ok_or_else(bad)
             };
-            let _ = items.set(handles.iter().enumerate().map(find).collect::<Result<_>>()?);
+            let _ = self.items.set((0..self.length).map(find).collect::<Result<_>>()?);
         }
-        Ok(Requests { place, length: handles.len(), items })
+        Ok(())
     }
 
     /// How many.
@@ -219,15 +238,10 @@ impl Requests {
         }
     }
 
-    /// Ends a receive that is no request yet, if it is complete and has gone as usual. How it went.
+    /// The handles, to end those that are usual; of these nothing more is asked then.
     #[inline(always)]
-    pub fn end_quickly(&mut self, process: &Process, index: usize) -> Option<Status> {
-        if self.items.get().is_some() {
-            return None;
-        }
-        let status = end_quickly(process, self.handle(index))?;
-        self.clear(index);
-        Some(status)
+    pub fn handles(&mut self) -> Handles {
+        Handles { place: self.place, length: self.length }
     }
 
     /// Writes MPI_REQUEST_NULL in the place of a usual request, which has ended.
@@ -280,6 +294,42 @@ impl Requests {
             Some(Usual::Quick(quick)) => process.is_over(quick),
             None => self.get(index).is_none_or(|request| request.is_complete(process)),
         }
+    }
+}
+
+/// The handles of [`Requests`].
+#[derive(Clone, Copy)]
+pub struct Handles {
+    place: *mut usize,
+    length: usize,
+}
+
+impl Handles {
+    /// How many.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.length == 0
+    }
+
+    /// The one at a place below the length.
+    #[inline(always)]
+    pub fn get(self, index: usize) -> usize {
+        assert!(index < self.length);
+        // SAFETY: as `Requests::new` was promised.
+        unsafe { self.place.add(index).read() }
+    }
+
+    /// Writes MPI_REQUEST_NULL in its place.
+    #[inline(always)]
+    pub fn clear(self, index: usize) {
+        assert!(index < self.length);
+        // SAFETY: as `Requests::new` was promised; the program lets the call write the array.
+        unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
     }
 }
 

@@ -30,6 +30,7 @@
 //! | `request-pointer` | `&Arc<Request>` | the pointer not null, the request live (MPI_Cancel) |
 //! | `request-inout` | `&mut RequestInOut` | live or null; `get()`, `release()` writes MPI_REQUEST_NULL |
 //! | `requests(n)` | `&mut Requests` | each live or null; `get(i)`, `release(i)` |
+//! | `requests-unchecked(n)` | `&mut Requests` | nothing: `handles()` first, and `check(name)?` before anything else |
 //! | `message-inout` | `MessageInOut` | live or MPI_MESSAGE_NO_PROC; `get()`, `take()` |
 //! | `buffer` | [`Address`](crate::arguments::Address) | nothing |
 //! | `buffer(count,datatype)` | `Address` | not MPI_IN_PLACE; not null, unless the count is 0 or the datatype has absolute addresses |
@@ -63,6 +64,7 @@
 #![allow(clippy::too_many_arguments)]
 
 pub mod abi;
+pub mod again;
 pub mod attribute;
 pub mod buffer;
 pub mod coll;

@@ -6,13 +6,13 @@ use crate::arguments::{
 };
 use crate::call::Call;
 use crate::generated::callbacks;
-use crate::objects::{Datatype, Request};
+use crate::objects::{Datatype, Process, Request, end_quickly};
 use parnass_mpi::constants::{
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_SUCCESS, MPI_UNDEFINED,
 };
 use parnass_mpi::recovery::MPIX_ERR_PROC_FAILED_PENDING;
 use parnass_mpi::request::complete::{self, RequestList};
-use parnass_mpi::request::{Completed, Found, GeneralizedCallbacks, Status};
+use parnass_mpi::request::{Completed, Ended, Found, GeneralizedCallbacks, Quick, Status};
 use parnass_mpi::{Error, Result};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -21,6 +21,14 @@ use std::sync::Arc;
 #[inline(always)]
 pub fn store(place: StatusOut, status: &Status) {
     place.set(status.source, status.tag, status.bytes, status.cancelled);
+}
+
+/// As [`store`], of a receive that is no request.
+#[inline(always)]
+fn store_ended(place: StatusOut, ended: &Ended<'_>) {
+    if !place.is_ignored() {
+        store(place, &ended.status());
+    }
 }
 
 impl RequestList for Requests {
@@ -213,15 +221,41 @@ fn tell_several(
 
 /// MPI_Waitall.
 pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> Result<()> {
+    let process: &Process = call.process();
+    // The usual ones first: each is ended as soon as it is complete, and looked up once.
+    let handles = requests.handles();
+    for index in 0..handles.len() {
+        let (handle, status) = (handles.get(index), statuses.at(index));
+        if !end_quickly(process, handle, |ended| store_ended(status, ended)) {
+            match Usual::find(handle) {
+                Some(Usual::Over) => status.set_empty(),
+                Some(Usual::Quick(quick)) if wait_quickly(process, quick, status) => {}
+                _ => return waitall_from(call, requests, index, statuses),
+            }
+        }
+        handles.clear(index);
+    }
+    Ok(())
+}
+
+/// Waits for a receive that is no request, and ends it. `false`: it is one now.
+#[inline(never)]
+fn wait_quickly(process: &Process, quick: Quick, status: StatusOut) -> bool {
+    let done = process.wait_quick(quick);
+    if let Some(done) = &done {
+        store(status, done);
+    }
+    done.is_some()
+}
+
+/// As [`waitall`], for those from `first` on, where the others are over.
+#[inline(never)]
+fn waitall_from(call: &Call, requests: &mut Requests, first: usize, statuses: StatusesOut) -> Result<()> {
+    requests.check("array_of_requests")?;
     let process = call.process();
     // Each is told as soon as it is complete; an error, which is rare, makes another round through the statuses.
     let mut failed: Vec<Completed> = Vec::new();
-    for index in 0..requests.len() {
-        // The usual case first: in a window most are complete by the time they are looked at.
-        if let Some(done) = requests.end_quickly(process, index) {
-            store(statuses.at(index), &done);
-            continue;
-        }
+    for index in first..requests.len() {
         match requests.usual(index) {
             Some(Usual::Over) => {
                 requests.forget(index);

@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, *};
 use crate::call::Call;
-use crate::calls::pt2pt as bodies;
+use crate::calls::{again, pt2pt as bodies};
 use crate::generated::callbacks;
 use crate::handles;
 use crate::objects::*;
@@ -286,6 +286,14 @@ pub unsafe extern "C" fn PMPI_Iprobe(source: c_int, tag: c_int, comm: usize, fla
 }
 
 unsafe extern "C" fn irecv(buf: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::irecv("MPI_Irecv", buf, i64::from(count), datatype, source, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { irecv_checked(buf, count, datatype, source, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn irecv_checked(buf: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Irecv");
     let result = (|| -> Result<()> { unsafe {
@@ -315,6 +323,14 @@ pub unsafe extern "C" fn PMPI_Irecv(buf: *mut c_void, count: c_int, datatype: us
 }
 
 unsafe extern "C" fn irecv_c(buf: *mut c_void, count: i64, datatype: usize, source: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::irecv("MPI_Irecv_c", buf, count, datatype, source, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { irecv_c_checked(buf, count, datatype, source, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn irecv_c_checked(buf: *mut c_void, count: i64, datatype: usize, source: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Irecv_c");
     let result = (|| -> Result<()> { unsafe {
@@ -344,6 +360,14 @@ pub unsafe extern "C" fn PMPI_Irecv_c(buf: *mut c_void, count: i64, datatype: us
 }
 
 unsafe extern "C" fn irsend(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::isend("MPI_Irsend", buf, i64::from(count), datatype, dest, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { irsend_checked(buf, count, datatype, dest, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn irsend_checked(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Irsend");
     let result = (|| -> Result<()> { unsafe {
@@ -373,6 +397,14 @@ pub unsafe extern "C" fn PMPI_Irsend(buf: *const c_void, count: c_int, datatype:
 }
 
 unsafe extern "C" fn irsend_c(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::isend("MPI_Irsend_c", buf, count, datatype, dest, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { irsend_c_checked(buf, count, datatype, dest, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn irsend_c_checked(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Irsend_c");
     let result = (|| -> Result<()> { unsafe {
@@ -402,6 +434,14 @@ pub unsafe extern "C" fn PMPI_Irsend_c(buf: *const c_void, count: i64, datatype:
 }
 
 unsafe extern "C" fn isend(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::isend("MPI_Isend", buf, i64::from(count), datatype, dest, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { isend_checked(buf, count, datatype, dest, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn isend_checked(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Isend");
     let result = (|| -> Result<()> { unsafe {
@@ -431,6 +471,14 @@ pub unsafe extern "C" fn PMPI_Isend(buf: *const c_void, count: c_int, datatype: 
 }
 
 unsafe extern "C" fn isend_c(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
+    match unsafe { again::isend("MPI_Isend_c", buf, count, datatype, dest, tag, comm, request) } {
+        Some(code) => code,
+        None => unsafe { isend_c_checked(buf, count, datatype, dest, tag, comm, request) },
+    }
+}
+
+#[inline(never)]
+unsafe fn isend_c_checked(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize, request: *mut usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Isend_c");
     let result = (|| -> Result<()> { unsafe {
@@ -749,6 +797,14 @@ pub unsafe extern "C" fn PMPI_Probe(source: c_int, tag: c_int, comm: usize, stat
 }
 
 unsafe extern "C" fn recv(buf: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, status: *mut StatusRecord) -> c_int {
+    match unsafe { again::recv("MPI_Recv", buf, i64::from(count), datatype, source, tag, comm, status) } {
+        Some(code) => code,
+        None => unsafe { recv_checked(buf, count, datatype, source, tag, comm, status) },
+    }
+}
+
+#[inline(never)]
+unsafe fn recv_checked(buf: *mut c_void, count: c_int, datatype: usize, source: c_int, tag: c_int, comm: usize, status: *mut StatusRecord) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Recv");
     let result = (|| -> Result<()> { unsafe {
@@ -777,6 +833,14 @@ pub unsafe extern "C" fn PMPI_Recv(buf: *mut c_void, count: c_int, datatype: usi
 }
 
 unsafe extern "C" fn recv_c(buf: *mut c_void, count: i64, datatype: usize, source: c_int, tag: c_int, comm: usize, status: *mut StatusRecord) -> c_int {
+    match unsafe { again::recv("MPI_Recv_c", buf, count, datatype, source, tag, comm, status) } {
+        Some(code) => code,
+        None => unsafe { recv_c_checked(buf, count, datatype, source, tag, comm, status) },
+    }
+}
+
+#[inline(never)]
+unsafe fn recv_c_checked(buf: *mut c_void, count: i64, datatype: usize, source: c_int, tag: c_int, comm: usize, status: *mut StatusRecord) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Recv_c");
     let result = (|| -> Result<()> { unsafe {
@@ -863,6 +927,14 @@ pub unsafe extern "C" fn PMPI_Recv_init_c(buf: *mut c_void, count: i64, datatype
 }
 
 unsafe extern "C" fn rsend(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
+    match unsafe { again::send("MPI_Rsend", buf, i64::from(count), datatype, dest, tag, comm) } {
+        Some(code) => code,
+        None => unsafe { rsend_checked(buf, count, datatype, dest, tag, comm) },
+    }
+}
+
+#[inline(never)]
+unsafe fn rsend_checked(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Rsend");
     let result = (|| -> Result<()> { unsafe {
@@ -891,6 +963,14 @@ pub unsafe extern "C" fn PMPI_Rsend(buf: *const c_void, count: c_int, datatype: 
 }
 
 unsafe extern "C" fn rsend_c(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
+    match unsafe { again::send("MPI_Rsend_c", buf, count, datatype, dest, tag, comm) } {
+        Some(code) => code,
+        None => unsafe { rsend_c_checked(buf, count, datatype, dest, tag, comm) },
+    }
+}
+
+#[inline(never)]
+unsafe fn rsend_c_checked(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Rsend_c");
     let result = (|| -> Result<()> { unsafe {
@@ -977,6 +1057,14 @@ pub unsafe extern "C" fn PMPI_Rsend_init_c(buf: *const c_void, count: i64, datat
 }
 
 unsafe extern "C" fn send(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
+    match unsafe { again::send("MPI_Send", buf, i64::from(count), datatype, dest, tag, comm) } {
+        Some(code) => code,
+        None => unsafe { send_checked(buf, count, datatype, dest, tag, comm) },
+    }
+}
+
+#[inline(never)]
+unsafe fn send_checked(buf: *const c_void, count: c_int, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Send");
     let result = (|| -> Result<()> { unsafe {
@@ -1005,6 +1093,14 @@ pub unsafe extern "C" fn PMPI_Send(buf: *const c_void, count: c_int, datatype: u
 }
 
 unsafe extern "C" fn send_c(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
+    match unsafe { again::send("MPI_Send_c", buf, count, datatype, dest, tag, comm) } {
+        Some(code) => code,
+        None => unsafe { send_c_checked(buf, count, datatype, dest, tag, comm) },
+    }
+}
+
+#[inline(never)]
+unsafe fn send_c_checked(buf: *const c_void, count: i64, datatype: usize, dest: c_int, tag: c_int, comm: usize) -> c_int {
     let handler = comm;
     let call = Call::enter("MPI_Send_c");
     let result = (|| -> Result<()> { unsafe {

@@ -704,7 +704,7 @@ unsafe extern "C" fn waitall(count: c_int, array_of_requests: *mut usize, array_
     let call = Call::enter("MPI_Waitall");
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
         bodies::waitall(&call, &mut array_of_requests, StatusesOut::new(array_of_statuses))
     } })();
     match result {

@@ -168,7 +168,7 @@ impl Process {
 
     /// Receives, and tells what `tell` makes of it.
     #[inline]
-    fn receive_data(
+    pub(super) fn receive_data(
         &self,
         criteria: &Criteria,
         data: Data,

@@ -8,12 +8,14 @@ mod nonblocking;
 pub(crate) mod partitioned;
 mod probe;
 pub mod protocol;
+mod route;
 pub(crate) mod staging;
 pub(crate) mod transfer;
 
 pub use buffered::BufferOwner;
 pub use partitioned::{Incoming, Outgoing, Partitions};
 pub use probe::Message;
+pub use route::Route;
 
 /// When a send is complete (MPI 5.0, section 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

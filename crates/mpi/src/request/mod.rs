@@ -13,7 +13,7 @@ pub use complete::{Completed, Found};
 pub use generalized::GeneralizedCallbacks;
 pub use operation::{NO_PROCESS, Operation, Outcome};
 pub use persistent::Specification;
-pub use quick::Quick;
+pub use quick::{Ended, Quick};
 pub use staged::{Carry, Moment};
 pub use status::Status;
 

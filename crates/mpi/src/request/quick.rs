@@ -11,6 +11,7 @@
 //! has the number of the slot, which is therefore not used again until that handle is gone.
 
 use super::operation::{Direction, Operation, State};
+pub use super::slots::Ended;
 use super::slots::{Quickly, SlotName};
 use super::{Request, Status};
 use crate::comm::{Communicator, Context, Plane};
@@ -18,6 +19,7 @@ use crate::constants::MPI_PROC_NULL;
 use crate::datatype::Buffer;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::Criteria;
+use parnass_base::UserAddress;
 use parnass_portals::{Appended, EntryHandle, List, ProcessId};
 use std::sync::Arc;
 
@@ -60,24 +62,31 @@ impl Process {
             return None;
         }
         let bytes = UserBytes { address: buffer.contiguous()?, length: buffer.size() };
-        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let name = self.slots.take_quick(source, criteria.source, criteria.match_bits, bytes.length);
+        self.start_quickly(source, Criteria::new(communicator, Plane::PointToPoint, source, tag), bytes)
+    }
+
+    /// Starts one from the process with this rank, or from any where the rank of a process is its number.
+    #[inline(always)]
+    pub(crate) fn start_quickly(&self, rank: i32, criteria: Criteria, bytes: UserBytes) -> Option<Quick> {
+        let name = self.slots.take_quick(rank, criteria.source, criteria.match_bits, bytes.length);
         // The entry is made where it is needed: one that lay in memory for the long way would be written for the short one too.
         if name.index() < Quick::MOST
             && self.nic().park(&criteria.entry(bytes.address.into(), bytes.length, name.user()))
         {
             return Some(Quick(name));
         }
-        self.append_quickly(name, criteria, bytes)
+        self.append_quickly(name, criteria.ignore_bits, bytes.address)
     }
 
     #[inline(never)]
-    fn append_quickly(&self, name: SlotName, criteria: Criteria, bytes: UserBytes) -> Option<Quick> {
+    fn append_quickly(&self, name: SlotName, ignore_bits: u64, address: UserAddress) -> Option<Quick> {
         if name.index() >= Quick::MOST {
             self.slots.end_quick(name);
             return None;
         }
-        let entry = criteria.entry(bytes.address.into(), bytes.length, name.user());
+        let Wanted { peer, match_bits, capacity } = self.slots.wanted(name);
+        let entry =
+            Criteria { source: peer, match_bits, ignore_bits }.entry(address.into(), capacity, name.user());
         match self.nic().append(List::Priority, &entry) {
             Ok(Appended::Posted(_)) => {}
             Ok(Appended::Complete(event)) => {
@@ -92,12 +101,10 @@ impl Process {
     }
 
     /// Ends the receive with a number, in a life of which the low bits are known, if it is one of these, complete, and has gone as usual.
+    /// `tell` hears how it went before that, and again if another thread was faster.
     #[inline(always)]
-    pub fn end_quickly(&self, number: u32, life: u32, life_mask: u32) -> Option<Status> {
-        match self.slots.finish_quick(number, life, life_mask) {
-            Quickly::Ended(status) => Some(status),
-            Quickly::Pending | Quickly::Unusual => None,
-        }
+    pub fn end_quickly(&self, number: u32, life: u32, life_mask: u32, tell: impl FnOnce(&Ended<'_>)) -> bool {
+        matches!(self.slots.finish_quick(number, life, life_mask, tell), Quickly::Ended)
     }
 
     /// The receive with a number, in a life of which the low bits are known, if it is still one of these.
@@ -115,9 +122,11 @@ impl Process {
 
     /// Waits for it, and ends it. `None`: it is to be settled, and goes on as a request.
     pub fn wait_quick(&self, quick: Quick) -> Option<Status> {
+        let mut status = Status::EMPTY;
         loop {
-            match self.slots.finish_quick(quick.number(), quick.life(), u32::MAX) {
-                Quickly::Ended(status) => return Some(status),
+            let tell = |ended: &Ended<'_>| status = ended.status();
+            match self.slots.finish_quick(quick.number(), quick.life(), u32::MAX, tell) {
+                Quickly::Ended => return Some(status),
                 Quickly::Pending if self.faults.is_active() => return None,
                 Quickly::Pending => self.wait_for_quick(quick),
                 Quickly::Unusual => return None,

@@ -41,10 +41,10 @@ pub(crate) struct Slot {
     /// Events that must still come; 0: the operation is complete and the fields below tell how it went.
     pending: AtomicU32,
     generation: AtomicU32,
-    /// How the operation ended: [`FINE`], [`FAILED`] or [`WITHDRAWN`].
+    /// How the operation ended: [`FINE`], as in a free slot, [`FAILED`] or [`WITHDRAWN`].
     ending: AtomicU8,
     next_free: AtomicU32,
-    /// The activity that waits for this operation; [`NONE`] if there is none.
+    /// The activity that waits for this operation; [`NONE`] if there is none, and while the slot is free.
     owner: AtomicU32,
     initiator: AtomicU32,
     match_bits: AtomicU64,
@@ -109,6 +109,12 @@ impl SlotName {
     }
 }
 
+/// A head of the free list with another index and the same tag.
+#[inline(always)]
+fn with_index(head: u64, index: u32) -> u64 {
+    head & !u64::from(u32::MAX) | u64::from(index)
+}
+
 /// The head of the free list after `slot`, which it names, has been taken from it.
 #[inline(always)]
 fn after(head: u64, slot: &Slot) -> u64 {
@@ -117,12 +123,31 @@ fn after(head: u64, slot: &Slot) -> u64 {
 }
 
 /// What has become of a receive that is nothing but its slot.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quickly {
     Pending,
-    Ended(Status),
+    Ended,
     /// It is no such receive any more, or something unusual has become of it.
     Unusual,
+}
+
+/// A receive that is nothing but its slot, and is complete and as usual.
+#[derive(Debug)]
+pub struct Ended<'a>(&'a Slot);
+
+impl Ended<'_> {
+    /// How it went.
+    #[inline(always)]
+    pub fn status(&self) -> Status {
+        let rank = self.0.rank.load(Ordering::Relaxed);
+        Status {
+            source: if rank >= 0 { rank } else { self.0.initiator.load(Ordering::Relaxed) as i32 },
+            tag: self.0.match_bits.load(Ordering::Relaxed) as u32 as i32,
+            error: MPI_SUCCESS,
+            bytes: self.0.placed_length.load(Ordering::Relaxed),
+            cancelled: false,
+        }
+    }
 }
 
 /// How an operation went.
@@ -245,14 +270,16 @@ impl Slots {
     /// Takes a slot for an operation that is complete after `events` events.
     #[inline(always)]
     pub(crate) fn take(&self, events: u32, owner: Option<u32>) -> SlotName {
-        self.take_slot(events, owner).1
+        let (slot, name) = self.take_slot(events);
+        if let Some(owner) = owner {
+            slot.owner.store(owner, Ordering::Relaxed);
+        }
+        name
     }
 
     #[inline(always)]
-    fn take_slot(&self, events: u32, owner: Option<u32>) -> (&Slot, SlotName) {
+    fn take_slot(&self, events: u32) -> (&Slot, SlotName) {
         let (slot, index) = self.pop();
-        slot.owner.store(owner.unwrap_or(NONE), Ordering::Relaxed);
-        slot.ending.store(FINE, Ordering::Relaxed);
         // Whoever delivers an event got the name from the NIC, whose lock orders this store before it.
         slot.pending.store(events, Ordering::Relaxed);
         (slot, SlotName::new(index, slot.generation.load(Ordering::Relaxed)))
@@ -267,7 +294,8 @@ impl Slots {
         if !self.is_concurrent()
             && let Some(slot) = self.first.get(index as usize)
         {
-            self.free.store(after(head, slot), Ordering::Relaxed);
+            let next = slot.next_free.load(Ordering::Relaxed);
+            self.free.store(with_index(head, next), Ordering::Relaxed);
             return (slot, index);
         }
         let index = self.pop_any();
@@ -302,14 +330,17 @@ impl Slots {
 
     #[inline(always)]
     fn push_slot(&self, slot: &Slot, index: u32) {
+        if !self.is_concurrent() {
+            // Nobody compares the head, so that its tag may stay.
+            let head = self.free.load(Ordering::Relaxed);
+            slot.next_free.store(head as u32, Ordering::Relaxed);
+            self.free.store(with_index(head, index), Ordering::Release);
+            return;
+        }
         loop {
             let head = self.free.load(Ordering::Relaxed);
             slot.next_free.store(head as u32, Ordering::Relaxed);
             let new = u64::from(index) | ((head >> 32).wrapping_add(1)) << 32;
-            if !self.is_concurrent() {
-                self.free.store(new, Ordering::Release);
-                return;
-            }
             // Pairs with the acquire in `pop`.
             if self.free.compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return;
@@ -339,6 +370,8 @@ impl Slots {
     pub(crate) fn release(&self, name: SlotName) {
         let slot = self.slot(name.index());
         if !(slot.held_twice.load(Ordering::Relaxed) && slot.held_twice.swap(false, Ordering::AcqRel)) {
+            slot.owner.store(NONE, Ordering::Relaxed);
+            slot.ending.store(FINE, Ordering::Relaxed);
             self.release_slot(slot, name);
         }
     }
@@ -349,6 +382,7 @@ impl Slots {
         self.release(SlotName::new(index, generation));
     }
 
+    /// Nobody owns it, and it has ended well.
     #[inline(always)]
     fn release_slot(&self, slot: &Slot, name: SlotName) {
         slot.generation.store(name.generation().wrapping_add(1), Ordering::Relaxed);
@@ -364,7 +398,7 @@ impl Slots {
         match_bits: u64,
         capacity: u64,
     ) -> SlotName {
-        let (slot, name) = self.take_slot(1, None);
+        let (slot, name) = self.take_slot(1);
         slot.rank.store(rank, Ordering::Relaxed);
         slot.peer.store(peer.map_or(NONE, |peer| peer.0), Ordering::Relaxed);
         slot.match_bits.store(match_bits, Ordering::Relaxed);
@@ -386,29 +420,32 @@ impl Slots {
         slot.quick.compare_exchange(quick, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the slot of such a receive back if it is complete and went as usual. Its generation has these bits where the mask is
-    /// set.
+    /// Gives the slot of such a receive back if it is complete and went as usual, which `tell` hears before. Its generation has these bits
+    /// where the mask is set.
     #[inline(always)]
-    pub(crate) fn finish_quick(&self, index: u32, generation: u32, mask: u32) -> Quickly {
+    pub(crate) fn finish_quick(
+        &self,
+        index: u32,
+        generation: u32,
+        mask: u32,
+        tell: impl FnOnce(&Ended<'_>),
+    ) -> Quickly {
         let Some((slot, name)) = self.quick_slot(index, generation, mask) else { return Quickly::Unusual };
         // Pairs with the release in `subtract`: what the event told is visible.
         if slot.pending.load(Ordering::Acquire) != 0 {
             return Quickly::Pending;
         }
-        let bytes = slot.placed_length.load(Ordering::Relaxed);
         if slot.ending.load(Ordering::Relaxed) != FINE
-            || slot.requested_length.load(Ordering::Relaxed) != bytes
+            || slot.requested_length.load(Ordering::Relaxed) != slot.placed_length.load(Ordering::Relaxed)
         {
             return Quickly::Unusual;
         }
-        let rank = slot.rank.load(Ordering::Relaxed);
-        let source = if rank >= 0 { rank } else { slot.initiator.load(Ordering::Relaxed) as i32 };
-        let tag = slot.match_bits.load(Ordering::Relaxed) as u32 as i32;
+        tell(&Ended(slot));
         if !self.claim_quick(slot, name) {
             return Quickly::Unusual;
         }
         self.release_slot(slot, name);
-        Quickly::Ended(Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false })
+        Quickly::Ended
     }
 
     /// What it asks for.
@@ -433,8 +470,8 @@ impl Slots {
     fn quick_slot(&self, index: u32, generation: u32, mask: u32) -> Option<(&Slot, SlotName)> {
         let slot = self.slot_if_any(index)?;
         let quick = slot.quick.load(Ordering::Acquire);
-        let now = quick as u32;
-        (quick & QUICK != 0 && (now ^ generation) & mask == 0).then_some((slot, SlotName::new(index, now)))
+        let same = (quick ^ (QUICK | u64::from(generation))) & (QUICK | u64::from(mask)) == 0;
+        same.then_some((slot, SlotName::new(index, quick as u32)))
     }
 
     /// Whether it is still nothing but its slot.
@@ -470,7 +507,7 @@ impl Slots {
     }
 
     /// Delivers an event. Returns the activity that waits for the operation, if the operation is now complete.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(&self, event: &Event) -> Option<u32> {
         let name = SlotName(event.user);
         let slot = self.slot(name.index());
@@ -616,6 +653,21 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_forgets_how_its_operation_ended() {
+        let slots = Slots::new();
+        let name = slots.take(1, Some(5));
+        assert_eq!(slots.deliver(&event(name, EventKind::Failed)), Some(5));
+        slots.release(name);
+        let next = slots.take_quick(1, None, 7, 100);
+        assert_eq!(next.index(), name.index());
+        assert_eq!(slots.deliver(&Event { requested_length: 60, ..event(next, EventKind::Put) }), None);
+        let finished = slots.finish_quick(next.index(), next.generation(), u32::MAX, |ended| {
+            assert_eq!((ended.status().source, ended.status().bytes), (1, 60));
+        });
+        assert_eq!(finished, Quickly::Ended);
+    }
+
+    #[test]
     fn the_spare_slot_comes_back() {
         for concurrent in [false, true] {
             let slots = slots(concurrent);
@@ -646,17 +698,17 @@ mod tests {
             let name = slots.take_quick(1, None, 7, 100);
             assert!(slots.is_quick(name) && slots.all_quick().eq([name]));
             assert!(matches!(
-                slots.finish_quick(name.index(), name.generation(), u32::MAX),
+                slots.finish_quick(name.index(), name.generation(), u32::MAX, |_| ()),
                 Quickly::Pending
             ));
             let whole = Event { requested_length: 60, ..event(name, EventKind::Put) };
             slots.deliver(&whole);
             assert!(matches!(
-                slots.finish_quick(name.index(), name.generation(), u32::MAX),
-                Quickly::Ended(_)
+                slots.finish_quick(name.index(), name.generation(), u32::MAX, |_| ()),
+                Quickly::Ended
             ));
             assert!(matches!(
-                slots.finish_quick(name.index(), name.generation(), u32::MAX),
+                slots.finish_quick(name.index(), name.generation(), u32::MAX, |_| ()),
                 Quickly::Unusual
             ));
             assert!(!slots.is_quick(name));
@@ -703,8 +755,9 @@ mod tests {
                         let won = if settles {
                             slots.settle(name)
                         } else {
-                            let finished = slots.finish_quick(name.index(), name.generation(), u32::MAX);
-                            matches!(finished, Quickly::Ended(_))
+                            let finished =
+                                slots.finish_quick(name.index(), name.generation(), u32::MAX, |_| ());
+                            matches!(finished, Quickly::Ended)
                         };
                         ended.fetch_add(won.into(), Ordering::Relaxed);
                     });
