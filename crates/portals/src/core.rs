@@ -26,6 +26,7 @@ use crate::travel::Travel;
 use crate::tuning::Tuning;
 use crate::ways::{Tallies, Ways};
 use crate::wheel::Wheels;
+use parnass_base::Word64;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering, full_fence};
 use parnass_base::lane::{self, Arrived, write_words};
 use parnass_counters as counters;
@@ -285,6 +286,7 @@ impl Core {
         let requested = record.requested.get();
         let placed = requested.min(length as u64);
         let (flags, initiator) = (record.flags.get(), record.source.get());
+        let words = record.short().map(Word64::get);
         let way = Travel::of_kept(flags, self.is_far(initiator));
         self.count_received(nic, way, initiator, record.match_bits.get(), requested, true);
         record.user.set(user);
@@ -333,7 +335,6 @@ impl Core {
                 self.let_go(nic, requested);
             }
         } else {
-            let words: [u64; 5] = std::array::from_fn(|index| record.short()[index].load(Ordering::Relaxed));
             let mut bytes = [0; INLINE_BYTES];
             message::spread(&words, &mut bytes, placed as usize);
             if self.place(self.me, memory, &bytes[..placed as usize]).is_err() {
@@ -643,9 +644,9 @@ impl Core {
         let mut flags = if arrival.ack { flag::ACK } else { 0 };
         match arrival.payload {
             Payload::Inline(words) => {
-                for (cell, word) in record.short().iter().zip(words) {
-                    cell.store(word, Ordering::Relaxed);
-                }
+                record.class.set(arrival.length as u32);
+                let whole = (arrival.length as usize).div_ceil(8);
+                record.short().iter().zip(words).take(whole).for_each(|(cell, word)| cell.set(word));
             }
             Payload::Bulk(bulk) => {
                 flags |= flag::BULK;

@@ -144,28 +144,28 @@ impl Side {
         let (mut before, mut after) = (bucket.tail.get(), 0);
         while before != 0 && slab.at(before).order.get() > entry.order.get() {
             after = before;
-            before = slab.at(before).links[chain][1].get();
+            before = slab.at(before).links(chain)[1].get();
         }
-        entry.links[chain][0].set(after);
-        entry.links[chain][1].set(before);
+        entry.links(chain)[0].set(after);
+        entry.links(chain)[1].set(before);
         if before == 0 {
             bucket.head.set(index)
         } else {
-            slab.at(before).links[chain][0].set(index)
+            slab.at(before).links(chain)[0].set(index)
         }
-        if after == 0 { bucket.tail.set(index) } else { slab.at(after).links[chain][1].set(index) }
+        if after == 0 { bucket.tail.set(index) } else { slab.at(after).links(chain)[1].set(index) }
     }
 
     fn unlink(&self, slab: &Slab, classes: &Classes, class: usize, chain: usize, index: u32) {
         let entry = slab.at(index);
         let bucket = self.bucket(classes, class, entry.source.get(), entry.match_bits.get());
-        let (next, previous) = (entry.links[chain][0].get(), entry.links[chain][1].get());
+        let (next, previous) = (entry.links(chain)[0].get(), entry.links(chain)[1].get());
         if previous == 0 {
             bucket.head.set(next)
         } else {
-            slab.at(previous).links[chain][0].set(next)
+            slab.at(previous).links(chain)[0].set(next)
         }
-        if next == 0 { bucket.tail.set(previous) } else { slab.at(next).links[chain][1].set(previous) }
+        if next == 0 { bucket.tail.set(previous) } else { slab.at(next).links(chain)[1].set(previous) }
     }
 
     /// Whether the tables need to be made or enlarged before one more record is added.
@@ -281,7 +281,7 @@ impl Posted {
                     best_order = entry.order.get();
                     break;
                 }
-                index = entry.links[0][0].get();
+                index = entry.links(0)[0].get();
                 steps += 1;
             }
         }
@@ -386,7 +386,7 @@ impl Unexpected {
         }
         let mut index = side.bucket(classes, class, source, match_bits).head.get();
         while index != 0 && !fits(slab.at(index)) {
-            index = slab.at(index).links[class][0].get();
+            index = slab.at(index).links(class)[0].get();
             steps += 1;
         }
         side.count_steps(steps);

@@ -477,11 +477,16 @@ impl Interface {
     }
 
     /// The short way of a process that has nothing else to do than to receive: a message that is there, or comes while
-    /// this process may spin, is placed in the memory of `entry` without posting it. `None`, and
+    /// this process may spin, is placed in the memory of `entry` without posting it; the result is what `tell` makes of it. Or what `later` makes, and
     /// nothing is left behind, if it did not come, or if other work waits to be done: then append. Not for several threads.
     #[inline]
-    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
-        self.core.receive_soon(entry)
+    pub fn receive_soon<T>(
+        &self,
+        entry: &MatchEntry,
+        tell: impl FnOnce(&Received) -> T,
+        later: impl FnOnce() -> T,
+    ) -> T {
+        self.core.receive_soon(entry, tell, later)
     }
 
     /// Takes an entry back that has not matched, by its handle and its `user`. `false`: too late, its event has come or will come.

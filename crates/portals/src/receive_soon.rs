@@ -6,11 +6,11 @@ use crate::interface::*;
 use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
-use crate::record::flag;
+use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
-use parnass_base::Ahead;
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::{self, write_words};
+use parnass_base::{Ahead, Word64};
 use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
 
 /// Polls before anything is done besides.
@@ -19,21 +19,30 @@ const FIRST_LOOKS: u32 = 4;
 const EAGER_SPINS: u32 = 128;
 
 impl Core {
-    /// Receives a message that is there, or comes while this process may spin or let others run, without posting an entry for it.
-    /// `None`: it has not come, and nothing is left behind; or there is other work to be done first, or it needs an
+    /// Receives a message that is there, or comes while this process may spin or let others run, without posting an entry for it. The result is what
+    /// `tell` makes of it, and goes where it belongs at once: what has just been written in parts is slow to copy as a whole.
+    /// `later`: it has not come, and nothing is left behind; or there is other work to be done first, or it needs an
     /// entry, because its bytes come later.
     #[inline]
-    pub fn receive_soon(&self, entry: &MatchEntry) -> Option<Received> {
-        match self.look_for(entry) {
-            Soon::Received(received) => Some(received),
-            Soon::NotYet if self.transport.spins() == 0 => self.receive_after_others(entry),
-            Soon::NotYet | Soon::NeedsEntry => None,
+    pub fn receive_soon<T>(
+        &self,
+        entry: &MatchEntry,
+        tell: impl FnOnce(&Received) -> T,
+        later: impl FnOnce() -> T,
+    ) -> T {
+        let mut result = self.look_for(entry);
+        if matches!(result, Soon::NotYet) && self.transport.spins() == 0 {
+            result = self.receive_after_others(entry);
+        }
+        match &result {
+            Soon::Received(received) => tell(received),
+            Soon::NotYet | Soon::NeedsEntry => later(),
         }
     }
 
     /// Lets those run who may send the message, where ranks share processors.
     #[inline(never)]
-    fn receive_after_others(&self, entry: &MatchEntry) -> Option<Received> {
+    fn receive_after_others(&self, entry: &MatchEntry) -> Soon {
         let mut turns = Turns::default();
         let mut result = Soon::NotYet;
         while matches!(result, Soon::NotYet) {
@@ -45,7 +54,7 @@ impl Core {
             result = self.look_for(entry);
         }
         self.transport.show(Waiting::Not);
-        if let Soon::Received(received) = result { Some(received) } else { None }
+        result
     }
 
     /// The lock is held while polling, so that taking it costs no time once the message is there. Others want it only for
@@ -58,14 +67,7 @@ impl Core {
         self.lock(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found != 0 {
-            if nic.slab.at(found).flags.get() & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
-                nic.lock().release();
-                return Soon::NeedsEntry;
-            }
-            return match self.receive_unexpected(nic, found, entry) {
-                Appended::Complete(event) => Soon::Received(Received::from(&event)),
-                Appended::Posted(_) => Soon::NeedsEntry,
-            };
+            return self.receive_found(nic, found, entry);
         }
         // Mostly there is none: nothing is made, nothing ended.
         let mut outcome = None;
@@ -109,6 +111,53 @@ impl Core {
             self.finish(&mut outcome);
         }
         result
+    }
+
+    /// Receives an unexpected message, if that is all there is to do, and releases the lock.
+    #[inline(never)]
+    fn receive_found(&self, nic: &Nic, found: u32, entry: &MatchEntry) -> Soon {
+        let record = nic.slab.at(found);
+        let flags = record.flags.get();
+        // The usual case first: a short message, whose initiator wants to know nothing.
+        if flags == 0
+            && let Place::Run(memory) = entry.memory.place()
+        {
+            let length = record.class.get() as usize;
+            let placed = length.min(entry.length).min(INLINE_BYTES);
+            if placed == 8 {
+                memory.write_word(record.short()[0].get());
+            } else {
+                write_words(&record.short().map(Word64::get), memory, placed);
+            }
+            let received = Received {
+                failed: false,
+                initiator: ProcessId(record.source.get()),
+                match_bits: record.match_bits.get(),
+                header_data: record.header_data.get(),
+                requested_length: length as u64,
+                placed_length: placed as u64,
+            };
+            nic.unexpected.remove(&nic.slab, &nic.classes, found);
+            nic.slab.release(found);
+            self.count_received(
+                nic,
+                Travel::Short,
+                received.initiator.0,
+                received.match_bits,
+                length as u64,
+                true,
+            );
+            nic.lock().release();
+            return Soon::Received(received);
+        }
+        if flags & (flag::DIRECT | flag::PIPED | flag::STREAM) != 0 {
+            nic.lock().release();
+            return Soon::NeedsEntry;
+        }
+        match self.receive_unexpected(nic, found, entry) {
+            Appended::Complete(event) => Soon::Received(Received::from(&event)),
+            Appended::Posted(_) => Soon::NeedsEntry,
+        }
     }
 
     /// Whether something besides arrivals waits to be done.

@@ -55,7 +55,7 @@ pub mod flag {
 }
 
 record! {
-    /// The record: three cache lines.
+    /// The record: three cache lines. What receiving a short unexpected message needs, up to 8 bytes of data among it, is in the first.
     #[derive(Debug)]
     #[repr(align(64))]
     pub struct Entry {
@@ -65,49 +65,56 @@ record! {
         pub generation: Word32,
         /// Posted: the source asked for, or [`ANY`]. Else the initiator.
         pub source: Word32,
-        /// Posted: its index class.
+        /// Posted: its index class. Short unexpected message: its bytes.
         pub class: Word32,
         /// Posted: its [`crate::target::Options`]. Else bits of [`flag`].
         pub flags: Word32,
         /// Posted, unexpected: the portal. Event: its kind. Transfer: whether it has failed.
         pub detail: Word32,
         pub match_bits: Word64,
+        pub header_data: Word64,
+        /// In the order list, the event queue, the list of transfers or the free list.
+        pub next: Word32,
+        pub previous: Word32,
+        /// Chain of class 0 of the index: next and previous.
+        chain: [Word32; 2],
+        /// Posted, transfer, event: what the event carries.
+        pub user: Word64,
         pub ignore_bits: Word64,
         /// Posted, transfer: memory of the NIC's owner.
         pub address: Word64,
         /// Posted: its room. Transfer, event: bytes placed.
         pub length: Word64,
-        /// Posted, transfer, event: what the event carries.
-        pub user: Word64,
-        pub header_data: Word64,
+        /// Direct: the address at the initiator. Bulk: the piece.
+        pub remote: Word64,
         /// Bytes of the message as sent.
         pub requested: Word64,
         /// Position in the order of posting or of arrival.
         pub order: Word64,
-        /// Direct: the address at the initiator. Bulk: the piece.
-        pub remote: Word64,
         /// What the events at the initiator carry.
         pub remote_user: Word64,
-        /// In the order list, the event queue, the list of transfers or the free list.
-        pub next: Word32,
-        pub previous: Word32,
-        /// Chains of the index: next and previous, by class.
-        pub links: [[Word32; 2]; CLASSES],
-        /// Transfer: progress, see [`crate::transfer`]. Unexpected: see [`Entry::short`]. Posted: what its options need, see
-        /// [`crate::target`].
+        /// Chains of the other classes.
+        chains: [[Word32; 2]; CLASSES - 1],
+        /// Transfer: progress, see [`crate::transfer`]. Posted: what its options need, see [`crate::target`].
         pub data: [AtomicU64; 6],
     }
 }
 
 impl Entry {
-    /// The data of an unexpected message, if it is short. It begins behind the word by which parts of a transfer are claimed: whoever
-    /// comes late looks there, though the record has been given to somebody else, and must find no word of a program.
-    #[inline]
-    pub fn short(&self) -> &[AtomicU64] {
-        &self.data[1..]
+    /// The next and the previous record in the chain of a class.
+    #[inline(always)]
+    pub fn links(&self, class: usize) -> &[Word32; 2] {
+        if class == 0 { &self.chain } else { &self.chains[class - 1] }
+    }
+
+    /// The data of an unexpected message, if it is short: in words that are set only when it is received. It leaves alone the word by
+    /// which parts of a transfer are claimed: whoever comes late looks there, though the record has been given to somebody else.
+    #[inline(always)]
+    pub fn short(&self) -> [&Word64; INLINE_BYTES / 8] {
+        [&self.user, &self.ignore_bits, &self.address, &self.length, &self.remote]
     }
 }
 
-const _: () = assert!(size_of::<[AtomicU64; 5]>() == INLINE_BYTES);
+const _: () = assert!(std::mem::offset_of!(Entry, ignore_bits) == 64);
 
 const _: () = assert!(size_of::<Entry>() == 192);

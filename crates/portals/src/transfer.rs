@@ -508,10 +508,10 @@ mod tests {
         assert_eq!(nic.slab.allocate(crate::slab::Purpose::Arrival), index);
         record.kind.set(kind::UNEXPECTED);
         for cell in record.short() {
-            cell.store(0, Ordering::Relaxed);
+            cell.set(0);
         }
         assert_eq!(late.claim(&nic, |_| UNIT, u64::MAX), None);
-        assert!(record.short().iter().all(|cell| cell.load(Ordering::Relaxed) == 0));
+        assert!(record.short().iter().all(|cell| cell.get() == 0));
     }
 
     #[test]

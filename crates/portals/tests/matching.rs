@@ -148,7 +148,11 @@ fn run(steps: &[Step]) {
             }
             Step::Soon { from, sent, source, bits, ignored } => {
                 assert_eq!(nics[from as usize].put(&put(sent, number)), Ok(PutOutcome::Done));
-                let result = target.receive_soon(&entry(source, bits, ignored));
+                let result = target.receive_soon(
+                    &entry(source, bits, ignored),
+                    |told| Some(told.header_data),
+                    || None,
+                );
                 target.progress(&mut |event: Event| events.push((event.user, event.header_data)));
                 let posted = linear.posted.iter().position(|p| fits(p.1, p.2, p.3, from, sent));
                 let wanted = fits(source, bits, IGNORED[ignored], from, sent);
@@ -161,7 +165,7 @@ fn run(steps: &[Step]) {
                     None if wanted && received.is_none() => received = Some(number),
                     None => linear.unexpected.push((number, from, sent)),
                 }
-                assert_eq!(result.map(|received| received.header_data), received);
+                assert_eq!(result, received);
             }
             Step::Unlink { which } => {
                 if !linear.posted.is_empty() {

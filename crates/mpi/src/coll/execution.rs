@@ -387,7 +387,7 @@ impl Execution {
         let mut received = None;
         if last && data.length <= SOON && self.is_awaited && self.work.in_flight.is_empty() {
             // Only this is waited for: no entry is needed if it comes soon.
-            received = process.receive_soon(&criteria, data);
+            received = process.receive_soon(&criteria, data, |received| Some(*received), || None);
             process.nic().will_wait_afar();
         }
         let posted = match received {

@@ -174,24 +174,30 @@ impl Process {
         data: Data,
         tell: impl Fn(&Completion) -> Result<Status>,
     ) -> Result<Status> {
-        match self.receive_soon(criteria, data) {
-            Some(received) => tell(&received),
-            None => self.receive_data_later(criteria, data, tell),
-        }
+        self.receive_soon(criteria, data, &tell, || self.receive_data_later(criteria, data, &tell))
     }
 
-    /// Receives a message that is there or comes soon, without an entry for it, if this process has nothing else to do meanwhile.
+    /// Receives a message that is there or comes soon, without an entry for it, if this process has nothing else to do meanwhile; the result is what `tell`
+    /// makes of it, or `later`.
     #[inline(always)]
-    pub(crate) fn receive_soon(&self, criteria: &Criteria, data: Data) -> Option<Completion> {
+    pub(crate) fn receive_soon<T>(
+        &self,
+        criteria: &Criteria,
+        data: Data,
+        tell: impl FnOnce(&Completion) -> T,
+        later: impl FnOnce() -> T,
+    ) -> T {
         if self.slots.is_concurrent() || !self.activities.is_empty() {
-            return None;
+            return later();
         }
         let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
-        let received = self.nic().receive_soon(&entry)?;
-        if self.counters().watch() & watch::EVENTS != 0 {
-            self.observer().tell();
-        }
-        Some(received)
+        let tell = |received: &Completion| {
+            if self.counters().watch() & watch::EVENTS != 0 {
+                self.observer().tell();
+            }
+            tell(received)
+        };
+        self.nic().receive_soon(&entry, tell, later)
     }
 
     /// As [`Process::receive_data`], for a message that does not come soon.
