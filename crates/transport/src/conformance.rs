@@ -435,7 +435,8 @@ pub fn network_numbers(make: &dyn Fn(u32) -> NetworkJob) {
     for (number, network) in (0..).zip(make(3)) {
         assert_eq!((network.me(), network.size()), (number, 3));
         assert!(network.stream_bytes() >= 4096);
-        assert!(!network.look());
+        // Only "nothing" is certain: where its helper thread looks at the same moment there may be something.
+        until("a look that finds nothing", || (!network.look()).then_some(()));
     }
 }
 
