@@ -136,8 +136,7 @@ pub unsafe fn request_at(place: *const usize, name: &str) -> Result<Held<Request
 
 /// An array of requests, each live or MPI_REQUEST_NULL.
 pub struct Requests {
-    place: *mut usize,
-    length: usize,
+    handles: Handles,
     /// What the handles name. Where all of them are of the usual kinds, it is looked up when something unusual is asked of one.
     items: OnceCell<Vec<Item>>,
 }
@@ -181,54 +180,47 @@ impl Requests {
         // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        Ok(Requests { place, length: handles.len(), items: OnceCell::new() })
+        let handles = Handles { place, length: handles.len() };
+        Ok(Requests { handles, items: OnceCell::new() })
     }
 
     /// Checks all handles.
     #[inline(never)]
     pub fn check(&self, name: &str) -> Result<()> {
         if self.items.get().is_none()
-            && !(0..self.length).all(|index| Usual::find(self.handle(index)).is_some())
+            && !(0..self.len()).all(|index| Usual::find(self.handles.get(index)).is_some())
         {
             let find = |index| {
-                let handle = self.handle(index);
+                let handle = self.handles.get(index);
                 let bad = || handles::bad::<Request>(handle, &format!("{name}[{index}]"));
                 Item::find(handle).ok_or_else(bad)
             };
-            let _ = self.items.set((0..self.length).map(find).collect::<Result<_>>()?);
+            let _ = self.items.set((0..self.len()).map(find).collect::<Result<_>>()?);
         }
         Ok(())
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.length
+        self.handles.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// The handle at a place below the length.
-    #[inline(always)]
-    fn handle(&self, index: usize) -> usize {
-        debug_assert!(index < self.length);
-        // SAFETY: as `new` was promised.
-        unsafe { self.place.add(index).read() }
+        self.handles.is_empty()
     }
 
     fn items(&self) -> &Vec<Item> {
         // What is not found has been ended by this call: it is there twice.
-        let find = |index| Item::find(self.handle(index)).unwrap_or(Item::Null);
-        self.items.get_or_init(|| (0..self.length).map(find).collect())
+        let find = |index| Item::find(self.handles.get(index)).unwrap_or(Item::Null);
+        self.items.get_or_init(|| (0..self.len()).map(find).collect())
     }
 
     /// A request that can be ended without being looked up, see [`Requests::forget`].
     #[inline(always)]
     pub fn usual(&self, index: usize) -> Option<Usual> {
         match self.items.get() {
-            None => Usual::find(self.handle(index)),
+            None => Usual::find(self.handles.get(index)),
             Some(items) => match &items[index] {
                 Item::Null => Some(Usual::Over),
                 // No other is predefined.
@@ -241,7 +233,7 @@ impl Requests {
     /// The handles, to end those that are usual; of these nothing more is asked then.
     #[inline(always)]
     pub fn handles(&mut self) -> Handles {
-        Handles { place: self.place, length: self.length }
+        self.handles
     }
 
     /// Writes MPI_REQUEST_NULL in the place of a usual request, which has ended.
@@ -250,7 +242,7 @@ impl Requests {
         if self.items.get().is_some() {
             return self.release(index);
         }
-        self.clear(index);
+        self.handles.clear(index);
     }
 
     /// A request, unless it is MPI_REQUEST_NULL (or was released).
@@ -272,18 +264,10 @@ impl Requests {
         if matches!(item, Item::Null) {
             return;
         }
-        self.clear(index);
+        self.handles.clear(index);
         if let Some(held) = item.into_held() {
             Request::table().release(held);
         }
-    }
-
-    #[inline(always)]
-    fn clear(&mut self, index: usize) {
-        debug_assert!(index < self.length);
-        // SAFETY: as `new` was promised; the program lets the call write the array (the procedures that take a constant array
-        // end nothing).
-        unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
     }
 
     /// Whether a request is complete, inactive or null.
@@ -328,7 +312,8 @@ impl Handles {
     #[inline(always)]
     pub fn clear(self, index: usize) {
         assert!(index < self.length);
-        // SAFETY: as `Requests::new` was promised; the program lets the call write the array.
+        // SAFETY: as `Requests::new` was promised; the program lets the call write the array (the procedures that take a constant array
+        // end nothing).
         unsafe { self.place.add(index).write(MPI_REQUEST_NULL) };
     }
 }

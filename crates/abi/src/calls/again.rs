@@ -11,6 +11,7 @@ use crate::calls::request::store;
 use crate::handles::Class;
 use crate::objects::{Communicator, Datatype, Process, SENT, quick_handle};
 use crate::state;
+use parnass_base::UserAddress;
 use parnass_mpi::Error;
 use parnass_mpi::constants::{MPI_IN_PLACE, MPI_SUCCESS};
 use parnass_mpi::pt2pt::Route;
@@ -84,19 +85,24 @@ fn learn(known: &Known, comm: usize, datatype: usize, count: i64, rank: c_int) -
     Some(route)
 }
 
-/// The process and what the arguments come to, if the others are of the usual kind too.
+/// The process, what the arguments come to, and the memory, if the others are of the usual kind too.
+///
+/// # Safety
+/// The arguments are as for the procedure.
 #[inline(always)]
-fn usual(
+unsafe fn usual(
     buf: *const c_void,
     count: i64,
     datatype: usize,
     rank: c_int,
     tag: c_int,
     comm: usize,
-) -> Option<(&'static Arc<Process>, Route)> {
+) -> Option<(&'static Arc<Process>, Route, UserAddress)> {
     let process = &state::running()?.process;
     let route = find(comm, datatype, count, rank)?;
-    (buf.addr() > MPI_IN_PLACE && tag >= 0).then_some((process, route))
+    // SAFETY: the caller's promise.
+    let buffer = unsafe { Address::new(buf) }.user();
+    (buf.addr() > MPI_IN_PLACE && tag >= 0).then_some((process, route, buffer))
 }
 
 /// MPI_Send and MPI_Rsend. `None`: it takes the long way.
@@ -113,9 +119,8 @@ pub unsafe fn send(
     tag: c_int,
     comm: usize,
 ) -> Option<c_int> {
-    let (process, route) = usual(buf, count, datatype, dest, tag, comm)?;
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Address::new(buf) }.user();
+    let (process, route, buffer) = unsafe { usual(buf, count, datatype, dest, tag, comm) }?;
     process.sends_on(&route, buffer, tag).then_some(MPI_SUCCESS)
 }
 
@@ -134,12 +139,11 @@ pub unsafe fn isend(
     comm: usize,
     request: *mut usize,
 ) -> Option<c_int> {
-    let (process, route) = usual(buf, count, datatype, dest, tag, comm)?;
+    // SAFETY: the caller's promise.
+    let (process, route, buffer) = unsafe { usual(buf, count, datatype, dest, tag, comm) }?;
     if request.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Address::new(buf) }.user();
     if !process.starts_sending_on(&route, buffer, tag) {
         return None;
     }
@@ -163,9 +167,8 @@ pub unsafe fn recv(
     comm: usize,
     status: *mut StatusRecord,
 ) -> Option<c_int> {
-    let (process, route) = usual(buf, count, datatype, source, tag, comm)?;
     // SAFETY: the caller's promise.
-    let buffer = unsafe { Address::new(buf) }.user();
+    let (process, route, buffer) = unsafe { usual(buf, count, datatype, source, tag, comm) }?;
     match process.receive_on(&route, buffer, tag) {
         Ok(received) => {
             store(StatusOut::new(status), &received);
@@ -195,12 +198,11 @@ pub unsafe fn irecv(
     comm: usize,
     request: *mut usize,
 ) -> Option<c_int> {
-    let (process, route) = usual(buf, count, datatype, source, tag, comm)?;
+    // SAFETY: the caller's promise.
+    let (process, route, buffer) = unsafe { usual(buf, count, datatype, source, tag, comm) }?;
     if request.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
-    let buffer = unsafe { Address::new(buf) }.user();
     let quick = process.receive_quickly_on(&route, buffer, tag)?;
     // SAFETY: the program gave the address of a variable, which is not null.
     unsafe { request.write(quick_handle(quick)) };

@@ -66,11 +66,15 @@ impl Route {
         UserBytes { address: buffer.offset(self.offset), length: self.length }
     }
 
+    #[inline(always)]
+    fn match_bits(&self, tag: i32) -> u64 {
+        self.match_bits | u64::from(tag as u32)
+    }
+
     /// `tag` is no wild card.
     #[inline(always)]
     fn criteria(&self, tag: i32) -> Criteria {
-        let match_bits = self.match_bits | u64::from(tag as u32);
-        Criteria { source: Some(self.peer), match_bits, ignore_bits: 0 }
+        Criteria { source: Some(self.peer), match_bits: self.match_bits(tag), ignore_bits: 0 }
     }
 }
 
@@ -78,15 +82,13 @@ impl Process {
     /// MPI_Send and MPI_Rsend of a message that goes at once. `false`: it does not, and nothing was done.
     #[inline(always)]
     pub fn sends_on(&self, route: &Route, buffer: UserAddress, tag: i32) -> bool {
-        let match_bits = route.match_bits | u64::from(tag as u32);
-        self.put_short(route.peer, match_bits, route.bytes(buffer).into(), Follow::Nothing)
+        self.put_short(route.peer, route.match_bits(tag), route.bytes(buffer).into(), Follow::Nothing)
     }
 
     /// As [`Process::sends_on`], for MPI_Isend and MPI_Irsend.
     #[inline(always)]
     pub fn starts_sending_on(&self, route: &Route, buffer: UserAddress, tag: i32) -> bool {
-        let match_bits = route.match_bits | u64::from(tag as u32);
-        self.put_short(route.peer, match_bits, route.bytes(buffer).into(), Follow::More)
+        self.put_short(route.peer, route.match_bits(tag), route.bytes(buffer).into(), Follow::More)
     }
 
     /// MPI_Recv. `tag` is no wild card.
