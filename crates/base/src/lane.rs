@@ -101,6 +101,13 @@ impl Arrived<'_> {
         }
     }
 
+    /// Whether its producer has written all of it.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.further == 0
+            || self.lane.is_some_and(|lane| lane.peek(self.first + self.further as u64 - 1).is_some())
+    }
+
     /// Copies the first `length` of its bytes to `target`; they start at word `skip`. `false`: its producer has not
     /// written all of it yet, and what lies at `target` is undefined.
     ///

@@ -16,6 +16,7 @@ use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::named::Named;
 use crate::nic::Nic;
 use crate::parked::Unparked;
+use crate::partial::{self, is_plain};
 use crate::pipe::Pipes;
 use crate::receive_soon::Soon;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
@@ -254,6 +255,7 @@ impl Core {
         record.ignore_bits.set(entry.ignore_bits);
         record.address.set(entry.memory.word());
         record.length.set(entry.length as u64);
+        record.remote.set(0);
         record.user.set(entry.user);
         record.order.set(nic.next_order());
         if !nic.posted.add(&nic.slab, &nic.classes, index) {
@@ -354,6 +356,7 @@ impl Core {
         } else {
             nic.slab.resolve(handle.0).filter(|index| nic.slab.at(*index).kind.get() == kind::POSTED)
         };
+        let found = found.filter(|index| !partial::holds_part(nic.slab.at(*index)));
         if let Some(index) = found {
             nic.posted.remove(&nic.slab, &nic.classes, index);
             nic.slab.release(index);
@@ -455,13 +458,13 @@ impl Core {
             && let Some(entry) = nic.parked.look(source, match_bits)
         {
             match self.accept(nic, &entry, arrival) {
-                Soon::NotYet => return false,
                 Soon::Received(received) => {
                     nic.parked.take(source, match_bits);
                     outcome.events.push(received.event(entry.user));
                     return true;
                 }
-                Soon::NeedsEntry => self.post_parked(nic, Driver::Owner, outcome),
+                // Where a part of it is there, an entry is kept for the rest.
+                Soon::NotYet | Soon::NeedsEntry => self.post_parked(nic, Driver::Owner, outcome),
             }
         }
         self.deliver(nic, self.me, Driver::Owner, arrival, outcome)
@@ -505,7 +508,8 @@ impl Core {
 
     #[inline(never)]
     fn take_posted(&self, nic: &Nic, source: u32, match_bits: u64) -> Option<Unparked> {
-        let index = nic.posted.find(&nic.slab, &nic.classes, source, match_bits, is_plain);
+        let index =
+            nic.posted.find(&nic.slab, &nic.classes, source, match_bits, |entry| is_plain(entry, source));
         if index == 0 {
             return nic.parked.take(source, match_bits);
         }
@@ -527,7 +531,7 @@ impl Core {
         arrival: &Arrival,
         outcome: &mut Outcome,
     ) -> bool {
-        let index = nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain);
+        let index = self.awaiting(nic, arrival);
         if index == 0 {
             return self.keep_unexpected(nic, of, arrival);
         }
@@ -543,10 +547,13 @@ impl Core {
             }
             Payload::Bulk(bulk) => self.drain(Bulk(bulk), 0, of, memory, 0, placed as usize),
             Payload::Direct(_) | Payload::Piped(_) | Payload::Stream(_) => Ok(()),
-            Payload::Long(message) => self.place_long(of, memory, message, placed as usize),
+            Payload::Long(message) => self.place_long(of, memory, arrival.source, message, placed as usize),
         };
         if moved == Err(MemoryError::NotPermitted) {
             // Only the owner can place it; or it is not all there yet.
+            if matches!(arrival.payload, Payload::Long(_)) && !self.tallies.of(arrival.source).is_dead() {
+                partial::keep(record, arrival.source);
+            }
             return false;
         }
         nic.posted.remove(&nic.slab, &nic.classes, index);
@@ -747,12 +754,6 @@ impl Core {
 
 /// The portal of plain messages: those of the MPI layer.
 pub const PLAIN_PORTAL: u32 = 0;
-
-/// Whether an entry is one for plain messages: use once, put only, truncating.
-#[inline(always)]
-pub fn is_plain(entry: &Entry) -> bool {
-    entry.detail.get() == PLAIN_PORTAL
-}
 
 #[inline(always)]
 pub fn pattern_of(entry: &MatchEntry) -> Pattern {

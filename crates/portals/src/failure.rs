@@ -4,6 +4,7 @@ use crate::core::{Core, Driver, Outcome};
 use crate::far::FarPut;
 use crate::interface::*;
 use crate::nic::Nic;
+use crate::partial;
 use crate::record::{flag, kind};
 use crate::send::Delayed;
 use crate::transfer;
@@ -82,6 +83,7 @@ impl Core {
         let far = self.is_far(peer);
         for index in nic.slab.all() {
             let record = nic.slab.at(index);
+            partial::let_go(record, peer);
             if record.source.get() != peer {
                 continue;
             }

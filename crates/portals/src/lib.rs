@@ -34,6 +34,7 @@ mod message;
 mod named;
 mod nic;
 mod parked;
+mod partial;
 mod pipe;
 mod progress;
 mod receive_soon;

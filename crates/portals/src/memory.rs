@@ -194,9 +194,14 @@ impl Core {
         &self,
         of: u32,
         memory: Memory,
+        source: u32,
         message: &Arrived,
         length: usize,
     ) -> Result<(), MemoryError> {
+        // What a dead one has left unfinished stays where it is.
+        if self.tallies.of(source).is_dead() && !message.is_whole() {
+            return Err(MemoryError::NotPermitted);
+        }
         if let Place::Run(address) = memory.place()
             && of == self.me
         {

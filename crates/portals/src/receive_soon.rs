@@ -1,11 +1,12 @@
 //! The short way of a blocking receive: a message is given to an entry that is never posted.
 
-use crate::core::{BATCH, Core, Driver, Outcome, is_plain, pattern_of};
+use crate::core::{BATCH, Core, Driver, Outcome, pattern_of};
 use crate::index::{self, Pattern};
 use crate::interface::*;
 use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
+use crate::partial::is_plain;
 use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
@@ -216,7 +217,9 @@ impl Core {
             match Incoming::decode(message) {
                 Some(Incoming::Put(arrival)) => {
                     if fits(arrival.source, arrival.match_bits) && !self.is_awaited(nic, &arrival) {
-                        *result = self.accept(nic, entry, &arrival);
+                        // One from any source is posted before a part is placed, see `crate::partial`.
+                        let posts = entry.source.is_none() && !message.is_whole();
+                        *result = if posts { Soon::NeedsEntry } else { self.accept(nic, entry, &arrival) };
                         return matches!(result, Soon::Received(_));
                     }
                     self.deliver(nic, self.me, Driver::Other, &arrival, outcome.get_or_insert_default())
@@ -232,8 +235,14 @@ impl Core {
     /// Whether a posted entry takes this message.
     #[inline]
     pub fn is_awaited(&self, nic: &Nic, arrival: &Arrival) -> bool {
-        nic.posted.0.order().count.get() != 0
-            && nic.posted.find(&nic.slab, &nic.classes, arrival.source, arrival.match_bits, is_plain) != 0
+        nic.posted.0.order().count.get() != 0 && self.awaiting(nic, arrival) != 0
+    }
+
+    /// The posted entry that takes this message, or 0.
+    #[inline]
+    pub fn awaiting(&self, nic: &Nic, arrival: &Arrival) -> u32 {
+        let (source, match_bits) = (arrival.source, arrival.match_bits);
+        nic.posted.find(&nic.slab, &nic.classes, source, match_bits, |entry| is_plain(entry, source))
     }
 
     /// Gives a message to an entry that is not posted, if that is all there is to do.
@@ -247,7 +256,7 @@ impl Core {
                 self.place(self.me, entry.memory, &bytes[..placed as usize])
             }
             Payload::Long(message) => {
-                match self.place_long(self.me, entry.memory, message, placed as usize) {
+                match self.place_long(self.me, entry.memory, arrival.source, message, placed as usize) {
                     Err(MemoryError::NotPermitted) => return Soon::NotYet,
                     moved => moved,
                 }

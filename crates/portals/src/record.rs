@@ -85,7 +85,7 @@ record! {
         pub address: Word64,
         /// Posted: its room. Transfer, event: bytes placed.
         pub length: Word64,
-        /// Direct: the address at the initiator. Bulk: the piece.
+        /// Direct: the address at the initiator. Bulk: the piece. Posted, plain: for whom it is kept, see [`crate::partial`].
         pub remote: Word64,
         /// Bytes of the message as sent.
         pub requested: Word64,
