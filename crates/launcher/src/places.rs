@@ -64,7 +64,20 @@ fn share(ranks: usize) -> Places {
     let usable = cores.len().min(parnass_bootstrap::available_processors());
     let shares = shares(ranks, &cores, usable);
     let Some(claims) = claim(&shares.concat()) else { return Places::default() };
-    Places { of_rank: shares.into_iter().cycle().take(ranks).collect(), note: None, _claims: claims }
+    let ranks = if shares.is_empty() { 0 } else { ranks };
+    let of_rank = (0..ranks).map(|rank| shares[share_of(rank, shares.len())].clone()).collect();
+    Places { of_rank, note: None, _claims: claims }
+}
+
+/// The share of a rank, of so many: the sum of its digits in that base. So ranks that differ in one digit are apart, neighbours and the
+/// halves of the job among them, and so many ranks in a row have one each.
+fn share_of(rank: usize, shares: usize) -> usize {
+    let (mut rest, mut sum) = (rank, 0);
+    while shares > 1 && rest != 0 {
+        sum += rest % shares;
+        rest /= shares;
+    }
+    sum % shares
 }
 
 /// The processors of the ranks, which are the same again for ranks that outnumber the cores; none where ranks run where they like. Of the cores, so many
@@ -151,6 +164,18 @@ mod tests {
         if let Some(first) = dealt.first() {
             assert!(dealt.iter().filter(|place| *place == first).count() == 2);
         }
+    }
+
+    #[test]
+    fn ranks_that_differ_in_one_digit_are_apart() {
+        let dealt = |ranks: usize, shares| (0..ranks).map(|rank| share_of(rank, shares)).collect::<Vec<_>>();
+        assert_eq!(dealt(8, 2), [0, 1, 1, 0, 1, 0, 0, 1]);
+        assert_eq!(dealt(8, 4), [0, 1, 2, 3, 1, 2, 3, 0]);
+        assert_eq!(dealt(4, 4), [0, 1, 2, 3]);
+        assert_eq!(dealt(3, 1), [0, 0, 0]);
+        let (of_rank, halves) = (dealt(64, 2), 32);
+        assert!((0..halves).all(|rank| of_rank[rank] != of_rank[rank + halves]));
+        assert_eq!(of_rank.iter().sum::<usize>(), halves);
     }
 
     #[test]

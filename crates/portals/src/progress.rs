@@ -8,6 +8,7 @@ use crate::slab::Purpose;
 use crate::stay::Stay;
 use crate::transfer;
 use parnass_base::atomics::Ordering;
+use parnass_base::clock::nanoseconds;
 use parnass_counters as counters;
 use parnass_counters::watch;
 use parnass_transport::{Prospect, Turns, Waiting};
@@ -23,6 +24,10 @@ const HELP_FIRST: u32 = 24;
 const ALONE: u32 = 192;
 /// Polls between two turns given away.
 const YIELD_EVERY: u32 = 32;
+/// How long to look for what comes from a process that runs beside this one, about what it takes to give a turn away and to get one; and looks
+/// between two questions whether it does.
+const BESIDE_NS: u64 = 1_000;
+const LOOKS_BESIDE: u32 = 16;
 /// How long to sleep at most while something waits for room that nobody announces.
 const ROOM_PAUSE: Duration = Duration::from_micros(200);
 /// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it.
@@ -298,6 +303,26 @@ impl Core {
         }
     }
 
+    /// Where ranks share processors: looks for as long as the awaited one runs beside this one, which answers sooner than
+    /// others could have their turn; not longer than giving one and getting it back takes. Whether `changed` has come true.
+    pub fn await_beside(&self, awaited: Option<ProcessId>, changed: impl Fn() -> bool) -> bool {
+        let Some(ProcessId(peer)) = awaited.filter(|awaited| awaited.0 != self.me) else { return false };
+        let mut end = None;
+        while self.transport.runs_beside(peer) {
+            for _ in 0..LOOKS_BESIDE {
+                if changed() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let now = nanoseconds();
+            if now > *end.get_or_insert(now + BESIDE_NS) {
+                break;
+            }
+        }
+        false
+    }
+
     #[inline]
     fn wait_shown(
         &self,
@@ -325,9 +350,17 @@ impl Core {
         }
         let mut turns = Turns::default();
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        while spins == 0 && self.transport.step_aside(&mut turns) {
-            if changed() || self.wheel.is_due() {
-                return;
+        if spins == 0 {
+            loop {
+                if self.await_beside(awaited, changed) {
+                    return;
+                }
+                if !self.transport.step_aside(&mut turns) {
+                    break;
+                }
+                if changed() || self.wheel.is_due() {
+                    return;
+                }
             }
         }
         let mut limit = delayed.then_some(ROOM_PAUSE);

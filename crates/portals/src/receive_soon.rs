@@ -49,7 +49,8 @@ impl Core {
         while matches!(result, Soon::NotYet) {
             // Nobody else has to take in what comes meanwhile.
             self.show_waiting(entry.source);
-            if !self.transport.step_aside(&mut turns) {
+            if !self.await_beside(entry.source, || self.has_work()) && !self.transport.step_aside(&mut turns)
+            {
                 break;
             }
             result = self.look_for(entry);

@@ -461,6 +461,13 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn runs_beside(&self, of: u32) -> bool {
+        match self.place(of) {
+            FAR => false,
+            place => self.near.runs_beside(place),
+        }
+    }
+
     fn sleeps(&self, of: u32) -> bool {
         match self.place(of) {
             FAR => true,

@@ -122,7 +122,8 @@ pub struct Station {
     _pad4: [Word64; 7],
     /// For whom it waits: 0 for nobody, [`ANYBODY`], or the rank + 1.
     pub waits_for: Word32,
-    _pad5: Word32,
+    /// Not 0: it has given its turn away.
+    pub aside: Word32,
     _pad6: [Word64; 7],
     /// Rung for the helper thread.
     pub helper_bell: Doorbell,

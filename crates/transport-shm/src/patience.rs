@@ -3,9 +3,9 @@
 use crate::crowd::Crowd;
 use crate::layout::Station;
 use crate::tuning::Tuning;
-use parnass_base::Placed;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::process::allowed_processors;
+use parnass_base::{Placed, Word64};
 
 /// How many ranks' processors a station can show.
 const SHOWN: usize = 512;
@@ -120,6 +120,12 @@ impl Patience {
     /// Whether all `size` ranks are there, and there is no processor for each.
     pub fn certainly_shares(&self, size: u32) -> bool {
         self.attached.load(Ordering::Relaxed) == size && self.spins.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a rank may run at the same time as this one, which both are not if they are bound to the same processor.
+    pub fn may_be_beside(&self, station: &Placed<Station>) -> bool {
+        let theirs = station.processors.iter().map(Word64::get);
+        theirs.zip(self.mine).map(|(theirs, mine)| (theirs | mine).count_ones()).sum::<u32>() > 1
     }
 
     /// Turns to give away before sleeping, where there is no spinning.

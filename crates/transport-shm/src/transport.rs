@@ -641,8 +641,11 @@ impl Transport for SharedMemory {
     fn step_aside(&self, turns: &mut Turns) -> bool {
         let more = turns.given < self.patience.yields() && turns.idle < IDLE_NS;
         if more {
+            let aside = &self.own().station.aside;
             let before = nanoseconds();
+            aside.set(1);
             std::thread::yield_now();
+            aside.set(0);
             let took = nanoseconds() - before;
             if took < TURN_NS { turns.idle += took } else { turns.given += 1 }
         }
@@ -670,6 +673,11 @@ impl Transport for SharedMemory {
 
     fn shown(&self, of: u32) -> Waiting {
         layout::waiting(self.peer(of).station.waits_for.get())
+    }
+
+    fn runs_beside(&self, of: u32) -> bool {
+        let station = &self.peer(of).station;
+        station.aside.get() == 0 && !station.bell.has_sleepers() && self.patience.may_be_beside(station)
     }
 
     fn sleeps(&self, of: u32) -> bool {

@@ -278,6 +278,13 @@ pub trait Transport: Send + Sync {
     /// Whether a thread of `of` waits in the library, and for whom.
     fn shown(&self, of: u32) -> Waiting;
 
+    /// Whether `of`, which shares memory with this process, seems to run on another processor: it has neither given its turn away
+    /// nor gone to sleep.
+    fn runs_beside(&self, of: u32) -> bool {
+        let _ = of;
+        false
+    }
+
     /// Whether a thread of `of`, which shares memory with this process, sleeps or is about to.
     fn sleeps(&self, of: u32) -> bool {
         let _ = of;
