@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-/// Bytes of a link's buffer.
-const BUFFER: usize = 16 << 10;
+/// Bytes of a link's buffer: a payload of 16 KiB comes with its head in one read.
+const BUFFER: usize = (16 << 10) + 256;
 /// The bits of a tag that are the number of the sender.
 const PROCESS_MASK: u32 = (1 << PROCESS_BITS) - 1;
 /// Looks at one link that have found something before it is looked at by itself alone.
