@@ -489,6 +489,12 @@ impl Interface {
         self.core.receive_soon(entry, tell, later)
     }
 
+    /// Whether a message that could be buffered had better be [`Protocol::Direct`]. `blocking`: as in [`Put`].
+    #[inline]
+    pub fn prefers_one_copy(&self, target: ProcessId, source: Memory, length: usize, blocking: bool) -> bool {
+        self.core.prefers_one_copy(target.0, source, length, blocking)
+    }
+
     /// Takes an entry back that has not matched, by its handle and its `user`. `false`: too late, its event has come or will come.
     pub fn unlink(&self, handle: EntryHandle, user: u64) -> bool {
         self.core.unlink(handle, user)

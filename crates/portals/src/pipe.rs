@@ -101,6 +101,18 @@ impl Core {
             && self.transport.reaches(if target == self.me { initiator } else { target })
     }
 
+    /// Whether a message that could be copied into shared memory, and out of it, had better be copied once: where ranks share processors, and the target is
+    /// on another one, the second copy would bring each line from there once more. A caller that is `blocking`, and does nothing but send, is not kept until
+    /// its target comes.
+    pub fn prefers_one_copy(&self, target: u32, source: Memory, length: usize, blocking: bool) -> bool {
+        let receives = || self.own().posted.0.order().count.get() != 0 || self.own().parked.any();
+        length >= PIPE_LEAST
+            && self.transport.is_across(target)
+            && (!blocking || receives() || self.waits(target))
+            && matches!(source.place(), Place::Run(_))
+            && self.transport.reaches(target)
+    }
+
     /// Whether a target waits for a long message that this process now sends, and will take part in moving it; and this one too.
     pub fn is_taken_at_once(&self, put: &Put) -> bool {
         let target = put.target.0;

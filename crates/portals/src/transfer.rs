@@ -246,7 +246,7 @@ impl Core {
         let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
         // Who computes is not called for what this process moves at once.
         let at_once = is_shared && of == self.me && self.is_attended() && length <= AT_ONCE;
-        if !at_once || self.waits(initiator) {
+        if !at_once || self.waits(initiator) && self.transport.spins() != 0 {
             outcome.calls.push((initiator, wants_pipe || in_pieces));
         }
         is_shared
@@ -293,7 +293,8 @@ impl Core {
                 self.call(work.initiator, true);
                 continue;
             }
-            let bytes = |left| chunk(work.length, left, !self.waits(work.initiator));
+            let bytes =
+                |left| chunk(work.length, left, self.transport.spins() == 0 || !self.waits(work.initiator));
             while moved < BUDGET
                 && let Some((offset, length)) = work.claim(nic, bytes, u64::MAX)
             {

@@ -468,6 +468,13 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn is_across(&self, of: u32) -> bool {
+        match self.place(of) {
+            FAR => false,
+            place => self.near.is_across(place),
+        }
+    }
+
     fn sleeps(&self, of: u32) -> bool {
         match self.place(of) {
             FAR => true,

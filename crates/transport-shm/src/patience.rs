@@ -7,6 +7,8 @@ use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::process::allowed_processors;
 use parnass_base::{Placed, Word64};
 
+/// Ranks that share a processor at most, that are some: of more, few run when they are waited for.
+const SOME: u32 = 8;
 /// How many ranks' processors a station can show.
 const SHOWN: usize = 512;
 
@@ -16,9 +18,10 @@ pub struct Patience {
     mine: [u64; 8],
     processors: u32,
     tuning: Tuning,
-    /// The last answer, and for how many attached ranks it was found.
+    /// The last answer, for how many attached ranks it was found, and how many of them may run on its processors.
     spins: AtomicU32,
     attached: AtomicU32,
+    neighbours: AtomicU32,
     asked: AtomicU32,
     /// Ranks of the job that run on this machine and do not share this memory, and the processors of all that do or do not.
     apart: AtomicU32,
@@ -45,6 +48,7 @@ impl Patience {
             tuning: *tuning,
             spins: AtomicU32::new(0),
             attached: AtomicU32::new(0),
+            neighbours: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
             machine: AtomicU32::new(0),
@@ -102,6 +106,7 @@ impl Patience {
         }
         let spins = if self.suffices(size, neighbours) { self.crowd.spins(self.tuning.spins) } else { 0 };
         self.spins.store(spins, Ordering::Relaxed);
+        self.neighbours.store(neighbours, Ordering::Relaxed);
         self.attached.store(attached, Ordering::Relaxed);
         spins
     }
@@ -128,6 +133,14 @@ impl Patience {
         theirs.zip(self.mine).map(|(theirs, mine)| (theirs | mine).count_ones()).sum::<u32>() > 1
     }
 
+    /// Whether a rank is bound to other processors than this one, while some ranks share each.
+    pub fn is_across(&self, station: &Placed<Station>) -> bool {
+        let theirs = station.processors.iter().map(Word64::get);
+        (1..=SOME * self.processors).contains(&self.neighbours.load(Ordering::Relaxed))
+            && self.spins.load(Ordering::Relaxed) == 0
+            && theirs.zip(self.mine).all(|(theirs, mine)| theirs & mine == 0)
+    }
+
     /// Turns to give away before sleeping, where there is no spinning.
     ///
     /// A rank that has spun goes to sleep at once: if strangers keep its processor busy, a turn given away is lost to
@@ -150,6 +163,7 @@ mod tests {
             tuning: Tuning::default(),
             spins: AtomicU32::new(0),
             attached: AtomicU32::new(0),
+            neighbours: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
             machine: AtomicU32::new(0),

@@ -680,6 +680,10 @@ impl Transport for SharedMemory {
         station.aside.get() == 0 && !station.bell.has_sleepers() && self.patience.may_be_beside(station)
     }
 
+    fn is_across(&self, of: u32) -> bool {
+        self.patience.is_across(&self.peer(of).station)
+    }
+
     fn sleeps(&self, of: u32) -> bool {
         self.peer(of).station.bell.has_sleepers()
     }

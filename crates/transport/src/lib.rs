@@ -285,6 +285,12 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Whether this process shares a processor with some others, and `of`, which shares memory with it, another one with others.
+    fn is_across(&self, of: u32) -> bool {
+        let _ = of;
+        false
+    }
+
     /// Whether a thread of `of`, which shares memory with this process, sleeps or is about to.
     fn sleeps(&self, of: u32) -> bool {
         let _ = of;

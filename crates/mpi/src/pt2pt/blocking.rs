@@ -93,7 +93,7 @@ impl Process {
             header_data: name.user(),
             source: data.memory,
             length: data.length as usize,
-            protocol: self.changeable.protocol(data.length),
+            protocol: self.protocol_to(target, data, true),
             blocking: true,
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),

@@ -85,6 +85,18 @@ impl Process {
             )
     }
 
+    /// How a message travels that does not go at once.
+    pub(crate) fn protocol_to(&self, target: ProcessId, data: Data, blocking: bool) -> Protocol {
+        match self.changeable.protocol(data.length) {
+            Protocol::Buffered
+                if self.nic().prefers_one_copy(target, data.memory, data.length as usize, blocking) =>
+            {
+                Protocol::Direct
+            }
+            protocol => protocol,
+        }
+    }
+
     /// Hands bytes to the NIC. `owner`: the activity that waits for it.
     #[inline]
     pub(crate) fn put(
@@ -110,7 +122,7 @@ impl Process {
             header_data: name.user(),
             source: data.memory,
             length: data.length as usize,
-            protocol: self.changeable.protocol(data.length),
+            protocol: self.protocol_to(target, data, false),
             blocking: false,
             ack: if synchronous { Ack::Matched } else { Ack::None },
             user: name.user(),
