@@ -302,13 +302,10 @@ fn ends_are_seen_where_the_parent_ignores_them() {
 
 #[test]
 fn scripts_run_as_a_shell_runs_them() {
-    use std::os::unix::fs::PermissionsExt;
     let directory = common::Directory::new();
     for (text, code, part) in [("echo plain", 0, ""), ("#!/no/such/interpreter\n", 127, "cannot be started")]
     {
-        let file = directory.file("script");
-        std::fs::write(&file, text).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let file = directory.script("script", text);
         let ended = run(&mut mpiexec(&["-n", "2", file.to_str().unwrap()]));
         assert!(ended.errors().contains(part), "{text}: {}", ended.errors());
         assert_eq!(ended.code(), code, "{text}: {}", ended.errors());

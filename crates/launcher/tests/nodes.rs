@@ -291,10 +291,7 @@ fn nothing_starts_where_one_host_cannot() {
 #[test]
 fn what_a_starter_says_is_told_when_it_fails() {
     let directory = common::Directory::new();
-    let script = directory.file("starter");
-    std::fs::write(&script, "#!/bin/sh\necho connect to $1: nobody there >&2\nexit 255\n").unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = directory.script("starter", "#!/bin/sh\necho connect to $1: nobody there >&2\nexit 255\n");
     let starter = format!("{} {{host}}", script.display());
     let ended = run(&mut mpiexec(&["--starter", &starter, "--host", "b:2", "true"]));
     assert_eq!(ended.code(), 1);

@@ -34,9 +34,7 @@ fn variables_can_be_limited() {
 #[test]
 fn the_working_directory_is_entered_and_searched() {
     let directory = Directory::new();
-    let program = directory.file("where");
-    std::fs::write(&program, "#!/bin/sh\npwd\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    directory.script("where", "#!/bin/sh\npwd\n");
     let path = directory.0.to_str().unwrap();
     for name in ["./where", "where"] {
         let ended = run(&mut mpiexec(&["-n", "2", "-wdir", path, name]));

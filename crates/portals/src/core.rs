@@ -550,8 +550,9 @@ impl Core {
             Payload::Long(message) => self.place_long(of, memory, arrival.source, message, placed as usize),
         };
         if moved == Err(MemoryError::NotPermitted) {
-            // Only the owner can place it; or it is not all there yet.
-            if matches!(arrival.payload, Payload::Long(_)) && !self.tallies.of(arrival.source).is_dead() {
+            // Only the owner can place it; or it is not all there yet. Others place no part, and may not know who is dead.
+            let places_parts = of == self.me && matches!(arrival.payload, Payload::Long(_));
+            if places_parts && !self.tallies.of(arrival.source).is_dead() {
                 partial::keep(record, arrival.source);
             }
             return false;

@@ -96,6 +96,16 @@ impl Directory {
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+
+    /// A file that can be run. It is written by a process of its own: what is open for writing here is so in whatever another test starts
+    /// meanwhile, and cannot be run before that has its own program.
+    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.file(name);
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\""]).arg(&file).arg(text);
+        assert!(writer.status().unwrap().success());
+        file
+    }
 }
 
 impl Drop for Directory {
