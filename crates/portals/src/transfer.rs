@@ -244,7 +244,7 @@ impl Core {
             nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
         }
         let is_shared = !wants_pipe && !in_pieces && self.transport.reaches(initiator);
-        // Who computes is not called for what this process moves at once.
+        // Who computes, or has to share a processor to help, is not called for what this process moves at once.
         let at_once = is_shared && of == self.me && self.is_attended() && length <= AT_ONCE;
         if !at_once || self.waits(initiator) && self.transport.spins() != 0 {
             outcome.calls.push((initiator, wants_pipe || in_pieces));

@@ -721,6 +721,25 @@ mod tests {
         assert!(looks > 0 && (turns.given == transport.patience.yields() || turns.idle >= IDLE_NS));
     }
 
+    #[test]
+    fn who_gives_its_turn_away_or_is_bound_to_the_same_processor_runs_beside_nobody() {
+        let size = process::processors() as u32 + 1;
+        let file = JobMemory::create(size).unwrap();
+        let attach =
+            |rank| SharedMemory::attach(JobMemory::open(file.try_clone().unwrap()).unwrap(), rank).unwrap();
+        let (one, other) = (attach(0), attach(1));
+        assert_eq!((one.spins(), one.runs_beside(1)), (0, size > 2));
+        assert!(!one.is_across(1), "both may run on the same processors");
+        let theirs = &other.own().station;
+        theirs.aside.set(1);
+        assert!(!one.runs_beside(1));
+        theirs.aside.set(0);
+        // Bound to a processor that this one does not use.
+        theirs.processors.iter().for_each(|word| word.set(0));
+        theirs.processors[7].set(1 << 63);
+        assert!(one.runs_beside(1) && one.is_across(1));
+    }
+
     /// Its senders would make a fence for each message for good, though there may be a processor for each rank.
     #[test]
     fn who_sleeps_before_the_others_are_there_demands_no_fences() {
