@@ -64,6 +64,9 @@ pub fn text(facts: &Facts) -> String {
         "more ranks",
         &format!("who looks keeps others from working: it lets them run, then sleeps; {yields}"),
     );
+    row(out, "", "for a rank that runs on another processor right now it looks 1 us first");
+    row(out, "", "and from 16 KiB on a message between two processors that are shared is direct, unless its");
+    row(out, "", "sender does nothing but send");
 
     let _ = writeln!(out, "\nwhere values come from");
     row(out, "measured", &facts.decision.tuned.to_string());
