@@ -16,7 +16,7 @@ use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
 use crate::named::Named;
 use crate::nic::Nic;
 use crate::parked::Unparked;
-use crate::partial::{self, is_plain};
+use crate::partial;
 use crate::pipe::Pipes;
 use crate::receive_soon::Soon;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
@@ -508,8 +508,7 @@ impl Core {
 
     #[inline(never)]
     fn take_posted(&self, nic: &Nic, source: u32, match_bits: u64) -> Option<Unparked> {
-        let index =
-            nic.posted.find(&nic.slab, &nic.classes, source, match_bits, |entry| is_plain(entry, source));
+        let index = Core::posted_for(nic, source, match_bits);
         if index == 0 {
             return nic.parked.take(source, match_bits);
         }
@@ -531,7 +530,7 @@ impl Core {
         arrival: &Arrival,
         outcome: &mut Outcome,
     ) -> bool {
-        let index = self.awaiting(nic, arrival);
+        let index = Core::posted_for(nic, arrival.source, arrival.match_bits);
         if index == 0 {
             return self.keep_unexpected(nic, of, arrival);
         }

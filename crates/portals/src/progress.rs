@@ -303,9 +303,20 @@ impl Core {
         }
     }
 
-    /// Where ranks share processors: looks for as long as the awaited one runs beside this one, which answers sooner than
-    /// others could have their turn; not longer than giving one and getting it back takes. Whether `changed` has come true.
-    pub fn await_beside(&self, awaited: Option<ProcessId>, changed: impl Fn() -> bool) -> bool {
+    /// Where ranks share processors: lets others run, unless `changed` comes true while the awaited one runs beside this one. `false`: it
+    /// is time to sleep.
+    pub fn take_turns(
+        &self,
+        awaited: Option<ProcessId>,
+        turns: &mut Turns,
+        changed: impl Fn() -> bool,
+    ) -> bool {
+        self.await_beside(awaited, changed) || self.transport.step_aside(turns)
+    }
+
+    /// Looks for as long as the awaited one runs beside this one, which answers sooner than others could have their turn; not longer than giving
+    /// one and getting it back takes. Whether `changed` has come true.
+    fn await_beside(&self, awaited: Option<ProcessId>, changed: impl Fn() -> bool) -> bool {
         let Some(ProcessId(peer)) = awaited.filter(|awaited| awaited.0 != self.me) else { return false };
         let mut end = None;
         while self.transport.runs_beside(peer) {
@@ -350,17 +361,9 @@ impl Core {
         }
         let mut turns = Turns::default();
         // Who has spun already sleeps now: a sleeper is scheduled soon when it is woken, one that yields is not.
-        if spins == 0 {
-            loop {
-                if self.await_beside(awaited, changed) {
-                    return;
-                }
-                if !self.transport.step_aside(&mut turns) {
-                    break;
-                }
-                if changed() || self.wheel.is_due() {
-                    return;
-                }
+        while spins == 0 && self.take_turns(awaited, &mut turns, changed) {
+            if changed() || self.wheel.is_due() {
+                return;
             }
         }
         let mut limit = delayed.then_some(ROOM_PAUSE);

@@ -49,8 +49,7 @@ impl Core {
         while matches!(result, Soon::NotYet) {
             // Nobody else has to take in what comes meanwhile.
             self.show_waiting(entry.source);
-            if !self.await_beside(entry.source, || self.has_work()) && !self.transport.step_aside(&mut turns)
-            {
+            if !self.take_turns(entry.source, &mut turns, || self.has_work()) {
                 break;
             }
             result = self.look_for(entry);
@@ -236,13 +235,13 @@ impl Core {
     /// Whether a posted entry takes this message.
     #[inline]
     pub fn is_awaited(&self, nic: &Nic, arrival: &Arrival) -> bool {
-        nic.posted.0.order().count.get() != 0 && self.awaiting(nic, arrival) != 0
+        nic.posted.0.order().count.get() != 0
+            && Core::posted_for(nic, arrival.source, arrival.match_bits) != 0
     }
 
-    /// The posted entry that takes this message, or 0.
+    /// The posted entry that takes a message of these criteria, or 0.
     #[inline]
-    pub fn awaiting(&self, nic: &Nic, arrival: &Arrival) -> u32 {
-        let (source, match_bits) = (arrival.source, arrival.match_bits);
+    pub fn posted_for(nic: &Nic, source: u32, match_bits: u64) -> u32 {
         nic.posted.find(&nic.slab, &nic.classes, source, match_bits, |entry| is_plain(entry, source))
     }
 

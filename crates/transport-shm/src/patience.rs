@@ -100,7 +100,7 @@ impl Patience {
                 continue;
             }
             attached += 1;
-            if station.processors.iter().zip(self.mine).any(|(theirs, mine)| theirs.get() & mine != 0) {
+            if self.meets(station) {
                 neighbours += 1;
             }
         }
@@ -127,6 +127,11 @@ impl Patience {
         self.attached.load(Ordering::Relaxed) == size && self.spins.load(Ordering::Relaxed) == 0
     }
 
+    /// Whether a rank may run on one of the processors of this one.
+    fn meets(&self, station: &Placed<Station>) -> bool {
+        station.processors.iter().zip(self.mine).any(|(theirs, mine)| theirs.get() & mine != 0)
+    }
+
     /// Whether a rank may run at the same time as this one, which both are not if they are bound to the same processor.
     pub fn may_be_beside(&self, station: &Placed<Station>) -> bool {
         let theirs = station.processors.iter().map(Word64::get);
@@ -135,10 +140,9 @@ impl Patience {
 
     /// Whether a rank is bound to other processors than this one, while some ranks share each.
     pub fn is_across(&self, station: &Placed<Station>) -> bool {
-        let theirs = station.processors.iter().map(Word64::get);
         (1..=SOME * self.processors).contains(&self.neighbours.load(Ordering::Relaxed))
             && self.spins.load(Ordering::Relaxed) == 0
-            && theirs.zip(self.mine).all(|(theirs, mine)| theirs & mine == 0)
+            && !self.meets(station)
     }
 
     /// Turns to give away before sleeping, where there is no spinning.

@@ -677,7 +677,7 @@ impl Transport for SharedMemory {
 
     fn runs_beside(&self, of: u32) -> bool {
         let station = &self.peer(of).station;
-        station.aside.get() == 0 && !station.bell.has_sleepers() && self.patience.may_be_beside(station)
+        station.aside.get() == 0 && !self.sleeps(of) && self.patience.may_be_beside(station)
     }
 
     fn is_across(&self, of: u32) -> bool {
