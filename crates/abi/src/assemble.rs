@@ -60,6 +60,9 @@ fn way(shared: SharedMemory, membership: &Arc<Membership>, settings: &Tunables) 
         let outside = outside(None);
         return Ok(Way { transport: near.clone(), outside, oversubscribed, nodes: Vec::new() });
     }
+    if settings.switch(parnass_tunables::KEEPERS_ROAM) {
+        parnass_base::process::let_keepers_run_on(membership.processors.clone());
+    }
     let nodes: Vec<u32> = (0..membership.size).map(|rank| membership.node_of(rank)).collect();
     let selection = selection()?;
     let listener = Listener::new(host(membership), &selection)?;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::OnceLock;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -92,22 +93,97 @@ pub fn scheduled() -> Option<Scheduled> {
     Some(Scheduled { ran: words.next()??, waited: words.next()??, all_ran })
 }
 
-/// Binds the calling thread to one processor.
+/// Has the calling thread run on these processors.
 ///
 /// # Errors
-/// It may not run there.
-pub fn bind_to(processor: usize) -> io::Result<()> {
-    if processor >= libc::CPU_SETSIZE as usize {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
+/// It may run on none of them.
+pub fn bind_to(processors: &[usize]) -> io::Result<()> {
+    let set = set_of(processors);
+    // SAFETY: the set is of the size given.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) })?;
+    Ok(())
+}
+
+fn set_of(processors: &[usize]) -> libc::cpu_set_t {
     // SAFETY: all-zero is the empty set of processors.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the index was checked, and the set is of the size given.
-    check(unsafe {
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    })?;
-    Ok(())
+    for &processor in processors.iter().filter(|&&processor| processor < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the index was checked.
+        unsafe { libc::CPU_SET(processor, &mut set) }
+    }
+    set
+}
+
+/// Where [`become_keeper`] lets threads run; empty: where the process may.
+static KEEPERS_RUN_ON: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// From now on the threads that look after a network may run on these processors, though the process may not: on those of the whole job, so that they
+/// take the time of who waits, if the kernel can choose, and not of who computes. To wake a thread on the processor of who sends costs a tenth of what
+/// it costs on another one, in a virtual machine (2 and 17 us).
+pub fn let_keepers_run_on(processors: Vec<usize>) {
+    // A second world of the process is on the same machine.
+    let _ = KEEPERS_RUN_ON.set(processors);
+}
+
+/// Makes the calling thread one that looks after a network: it takes no signals, [is prompt](be_prompt), and runs where [`let_keepers_run_on`] says.
+pub fn become_keeper() -> Berth {
+    block_signals();
+    be_prompt();
+    let own = allowed_processors();
+    let everywhere = KEEPERS_RUN_ON.get().cloned().unwrap_or_default();
+    let elsewhere: Vec<usize> =
+        everywhere.iter().filter(|processor| !own.contains(processor)).copied().collect();
+    // Where the kernel refuses it stays with the process.
+    let roams = !elsewhere.is_empty() && bind_to(&everywhere).is_ok();
+    Berth { roams, own, everywhere, elsewhere, away: false, disturbed: 0, needless: 0 }
+}
+
+/// Where the thread of a keeper runs.
+#[derive(Debug, Default)]
+pub struct Berth {
+    roams: bool,
+    /// The processors of its process, of the job, and those of the job that are not the process's.
+    own: Vec<usize>,
+    everywhere: Vec<usize>,
+    elsewhere: Vec<usize>,
+    /// Whether it keeps away from the process's.
+    away: bool,
+    /// How often in a row it was on one of these while the process computed, and since it keeps away was not needed because that waited.
+    disturbed: u32,
+    needless: u32,
+}
+
+impl Berth {
+    /// After it has worked for a process that computes. Where it has taken that one's processor again and again, it keeps away: the kernel does not know
+    /// that a rank on another one only waits.
+    pub fn has_served(&mut self) {
+        const AGAIN: u32 = 4;
+        self.needless = 0;
+        if !self.roams || self.away {
+            return;
+        }
+        // SAFETY: it takes nothing.
+        let here = unsafe { libc::sched_getcpu() };
+        let disturbs = usize::try_from(here).is_ok_and(|here| self.own.contains(&here));
+        self.disturbed = if disturbs { self.disturbed + 1 } else { 0 };
+        if self.disturbed == AGAIN {
+            self.disturbed = 0;
+            self.away = bind_to(&self.elsewhere).is_ok();
+        }
+    }
+
+    /// The process was found waiting. Where it mostly is, it is woken soonest by who is near.
+    pub fn was_needless(&mut self) {
+        const AGAIN: u32 = 16;
+        if !self.away {
+            return;
+        }
+        self.needless += 1;
+        if self.needless == AGAIN {
+            self.needless = 0;
+            self.away = bind_to(&self.everywhere).is_err();
+        }
+    }
 }
 
 /// Asks the kernel to let this thread run as soon as it is woken, though others want the processor, and only for a short while at a time: for
@@ -173,14 +249,7 @@ pub struct Start {
 
 /// Has `command` start as `start` says, with no signal blocked.
 pub fn prepare(command: &mut Command, start: Start) {
-    // SAFETY: all-zero is the empty set of processors.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for &processor in &start.processors {
-        if processor < libc::CPU_SETSIZE as usize {
-            // SAFETY: the index was checked.
-            unsafe { libc::CPU_SET(processor, &mut set) }
-        }
-    }
+    let set = set_of(&start.processors);
     let bind = !start.processors.is_empty();
     let (own_process_group, dies_with, open_files) =
         (start.own_process_group, start.dies_with, start.open_files);
@@ -374,6 +443,31 @@ mod tests {
         let output = command.output().unwrap();
         assert_eq!(output.stdout, b"100\n");
         assert!(output.status.success());
+    }
+
+    #[test]
+    fn a_keeper_that_disturbs_its_process_keeps_away_until_that_mostly_waits() {
+        let all = allowed_processors();
+        let [first, .., last] = all[..] else { return };
+        let keeper = move || {
+            bind_to(&[first]).unwrap();
+            let_keepers_run_on(all.clone());
+            let mut berth = become_keeper();
+            assert_eq!(allowed_processors(), all);
+            bind_to(&[last]).unwrap();
+            (0..10).for_each(|_| berth.has_served());
+            assert_eq!(allowed_processors(), [last], "nobody is disturbed there");
+            bind_to(&[first]).unwrap();
+            (0..10).for_each(|_| berth.has_served());
+            assert_eq!(allowed_processors(), all[1..]);
+            (0..10).for_each(|_| berth.was_needless());
+            berth.has_served();
+            (0..10).for_each(|_| berth.was_needless());
+            assert_eq!(allowed_processors(), all[1..], "now and then it is needed");
+            (0..10).for_each(|_| berth.was_needless());
+            assert_eq!(allowed_processors(), all);
+        };
+        std::thread::spawn(keeper).join().unwrap();
     }
 
     #[test]

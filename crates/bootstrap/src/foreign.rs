@@ -237,6 +237,7 @@ fn meet(
         app_number,
         job_id: format!("foreign-{}", std::process::id()),
         local_cpus: available_processors(),
+        processors: Vec::new(),
         bound: false,
         // Each process reads its own environment.
         tunables: None,
@@ -267,8 +268,9 @@ fn admit(
                 matches!(message, Message::Join { version: VERSION, secret, .. } if secret == address.secret)
             });
         if asked {
-            let welcome =
-                Welcome { app_number, local_cpus: available_processors(), bound: false, survives: false };
+            let local_cpus = available_processors();
+            let processors = Vec::new();
+            let welcome = Welcome { app_number, local_cpus, bound: false, survives: false, processors };
             let files = [memory.as_fd(), file.as_fd()];
             protocol::send(socket.as_fd(), &Message::Welcome(welcome), &files)?;
             members.push(socket);

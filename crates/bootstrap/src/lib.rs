@@ -69,6 +69,8 @@ pub struct Membership {
     /// Processors that the local ranks of this job may use together: the affinity mask, bounded by the
     /// control group's limit.
     pub local_cpus: usize,
+    /// The processors of this machine that the job may use, where the launcher has said it; this process may be bound to some of them.
+    pub processors: Vec<usize>,
     /// Whether each rank was bound to processors of its own.
     pub bound: bool,
     /// The tunables that do not have their defaults, as the launcher has decided; `None` without one.
@@ -121,6 +123,7 @@ impl Membership {
             app_number: -1,
             job_id: format!("alone-{}", std::process::id()),
             local_cpus: available_processors(),
+            processors: Vec::new(),
             bound: false,
             tunables: None,
             parents: Vec::new(),
@@ -171,6 +174,7 @@ pub fn join_as(job: &str, rank: &str) -> Result<Membership, Error> {
         app_number: welcome.app_number,
         job_id: address.name,
         local_cpus: welcome.local_cpus,
+        processors: welcome.processors,
         bound: welcome.bound,
         tunables: Some(description.tunables),
         parents: description.parents,

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! rank:      join VERSION SECRET RANK
-//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND SURVIVE  with four descriptors: the memory of the ranks of this
+//! launcher:  welcome APP_NUMBER LOCAL_CPUS BOUND SURVIVE PROCESSORS
+//!                                                         with four descriptors: the memory of the ranks of this
 //!                                                         node, the description of the job, a socket to
 //!                                                         watch, and one for news; or
 //!            refused REASON
@@ -49,7 +50,7 @@ use rustix::net::{
 };
 
 /// Counts up when a message changes its meaning.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// The most that a rank may give to an exchange.
 pub const PART_BYTES_MAXIMUM: usize = 16 << 10;
 /// The text of an abort is cut to fit.
@@ -111,7 +112,7 @@ impl fmt::Display for Address {
 }
 
 /// What a rank is told when it joins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
     /// Which part of the command line started the rank.
     pub app_number: i32,
@@ -121,6 +122,8 @@ pub struct Welcome {
     pub bound: bool,
     /// Whether the job goes on when a rank dies.
     pub survives: bool,
+    /// The processors of this machine that the job may use; empty where that is not known.
+    pub processors: Vec<usize>,
 }
 
 /// One message.
@@ -160,12 +163,29 @@ pub enum Message {
     News(Vec<u8>),
 }
 
+/// A set of processors in hexadecimal digits: the lowest bit of the first is processor 0.
+fn digits_of(processors: &[usize]) -> String {
+    let digits = processors.iter().max().map_or(0, |last| last / 4 + 1);
+    let has = |processor: usize| u32::from(processors.contains(&processor));
+    let digit = |number: usize| (0..4).map(|bit| has(4 * number + bit) << bit).sum();
+    (0..digits).filter_map(|number| char::from_digit(digit(number), 16)).chain(['.']).collect()
+}
+
+fn processors_of(digits: &str) -> Option<Vec<usize>> {
+    let digits: Vec<u32> =
+        digits.strip_suffix('.')?.chars().map(|digit| digit.to_digit(16)).collect::<Option<_>>()?;
+    Some(
+        (0..4 * digits.len()).filter(|processor| digits[processor / 4] >> (processor % 4) & 1 != 0).collect(),
+    )
+}
+
 impl Message {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let text = match self {
             Message::Join { version, secret, rank } => format!("join {version} {:032x} {rank}", secret.0),
-            Message::Welcome(Welcome { app_number, local_cpus, bound, survives }) => {
-                format!("welcome {app_number} {local_cpus} {} {}", u8::from(*bound), u8::from(*survives))
+            Message::Welcome(Welcome { app_number, local_cpus, bound, survives, processors }) => {
+                let (bound, survives, set) = (u8::from(*bound), u8::from(*survives), digits_of(processors));
+                format!("welcome {app_number} {local_cpus} {bound} {survives} {set}")
             }
             Message::Refused(reason) => format!("refused {reason}"),
             Message::Exchange(bytes) => return [EXCHANGE, bytes].concat(),
@@ -212,6 +232,7 @@ impl Message {
                 local_cpus: fields.get(1)?.parse().ok()?,
                 bound: *fields.get(2)? == "1",
                 survives: *fields.get(3)? == "1",
+                processors: processors_of(fields.get(4)?)?,
             }),
             "refused" => Message::Refused(rest.to_owned()),
             "exchanged" => Message::Exchanged,
@@ -275,7 +296,8 @@ mod tests {
 
     #[test]
     fn every_message_survives_its_encoding() {
-        let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true, survives: true };
+        let processors = vec![0, 3, 4, 1000];
+        let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true, survives: true, processors };
         for message in [
             Message::Join { version: VERSION, secret: Secret::random(), rank: 7 },
             Message::Welcome(welcome),
@@ -302,7 +324,16 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_message() {
-        for bytes in [&b""[..], b"join", b"join 1 x 2", b"welcome 1", b"abort x", b"\xff\xfe", b"hello 1 2"] {
+        for bytes in [
+            &b""[..],
+            b"join",
+            b"join 1 x 2",
+            b"welcome 1",
+            b"welcome 1 2 0 0 x",
+            b"abort x",
+            b"\xff\xfe",
+            b"hello 1 2",
+        ] {
             assert_eq!(Message::decode(bytes), None, "{bytes:?}");
         }
     }

@@ -24,6 +24,8 @@ const HELP_FIRST: u32 = 24;
 const ALONE: u32 = 192;
 /// Polls between two turns given away.
 const YIELD_EVERY: u32 = 32;
+/// The same where a process of another node is awaited: each poll asks the kernel. The keeper of a process that computes may have been woken on this processor.
+pub const YIELD_EVERY_FAR: u32 = 8;
 /// How long to look for what comes from a process that runs beside this one, about what it takes to give a turn away and to get one; and looks
 /// between two questions whether it does.
 const BESIDE_NS: u64 = 1_000;
@@ -228,10 +230,25 @@ impl Core {
         self.count_waited(began);
     }
 
-    /// Shows that this process waits, for one or for any.
+    /// Shows that this process waits, for one or for any, until it shows itself that it does not.
+    #[inline]
+    pub fn show_looking(&self, awaited: Option<ProcessId>) {
+        self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+    }
+
+    /// The same until [`crate::Interface::leave`].
     #[inline]
     pub fn show_waiting(&self, awaited: Option<ProcessId>) {
-        self.transport.show(awaited.map_or(Waiting::ForAny, |awaited| Waiting::For(awaited.0)));
+        self.show_looking(awaited);
+        self.is_back();
+    }
+
+    /// The process will leave again.
+    #[inline]
+    fn is_back(&self) {
+        if self.networked.load(Ordering::Relaxed) {
+            self.transport.attended();
+        }
     }
 
     /// Shows that this process waits for something that is no message to be received: what is sent to it meanwhile may find it
@@ -240,7 +257,10 @@ impl Core {
     pub fn show_watching(&self, awaited: Option<ProcessId>) {
         match awaited {
             Some(awaited) if self.is_far(awaited.0) => self.show_waiting(Some(awaited)),
-            _ => self.transport.show(Waiting::ForElse),
+            _ => {
+                self.transport.show(Waiting::ForElse);
+                self.is_back();
+            }
         }
     }
 
@@ -347,13 +367,15 @@ impl Core {
         let expecting = self.expects_peers();
         let delayed = self.delayed_count.load(Ordering::Relaxed) != 0;
         let spins = self.transport.spins();
+        let far = awaited.is_some_and(|awaited| self.is_far(awaited.0));
         if !delayed {
             for turn in 1..=spins {
                 let looks = turn == HELP_FIRST || turn.is_multiple_of(HELP_EVERY);
                 if changed() || looks && (expecting && self.help_all().worked || self.wheel.is_due()) {
                     return;
                 }
-                if company == Company::Others && turn >= ALONE && turn.is_multiple_of(YIELD_EVERY) {
+                let pause = if far { YIELD_EVERY_FAR } else { YIELD_EVERY };
+                if (far || company == Company::Others && turn >= ALONE) && turn.is_multiple_of(pause) {
                     std::thread::yield_now();
                 }
                 std::hint::spin_loop();
@@ -487,7 +509,9 @@ impl Core {
         let mut useful = false;
         stay.begin(Instant::now());
         while !self.is_attended() {
-            if self.transport.look_afar() && self.work_unattended() {
+            // To look is to ask the kernel: again only for what is there, or likely to follow.
+            let looks = !useful || stay.looks() || self.transport.holds(self.me);
+            if looks && self.transport.look_afar() && self.work_unattended() {
                 useful = true;
                 stay.taken(Instant::now());
             } else if !useful || !stay.goes_on(Instant::now()) {

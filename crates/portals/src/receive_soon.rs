@@ -7,6 +7,7 @@ use crate::memory::Place;
 use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::partial::is_plain;
+use crate::progress::YIELD_EVERY_FAR;
 use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
@@ -48,7 +49,7 @@ impl Core {
         let mut result = Soon::NotYet;
         while matches!(result, Soon::NotYet) {
             // Nobody else has to take in what comes meanwhile.
-            self.show_waiting(entry.source);
+            self.show_looking(entry.source);
             if !self.take_turns(entry.source, &mut turns, || self.has_work()) {
                 break;
             }
@@ -87,12 +88,15 @@ impl Core {
             }
             let spins = *spins.get_or_insert_with(|| {
                 // From here on nobody else drives this NIC.
-                self.show_waiting(entry.source);
+                self.show_looking(entry.source);
                 began = self.watched_since();
                 self.transport.spins().min(self.tuning.receive_spins())
             });
             if turn >= spins {
                 break;
+            }
+            if turn % YIELD_EVERY_FAR == YIELD_EVERY_FAR - 1 && self.comes_from_far(entry) {
+                std::thread::yield_now();
             }
             // A short message is met at once, or a while later.
             if turn == FIRST_LOOKS {
@@ -112,6 +116,11 @@ impl Core {
             self.finish(&mut outcome);
         }
         result
+    }
+
+    #[inline]
+    fn comes_from_far(&self, entry: &MatchEntry) -> bool {
+        self.networked.load(Ordering::Relaxed) && entry.source.is_some_and(|source| self.is_far(source.0))
     }
 
     /// Receives an unexpected message, if that is all there is to do, and releases the lock.

@@ -41,6 +41,11 @@ impl Stay {
         (self.looked, self.found) = (false, false);
     }
 
+    /// Whether it looks for more this time.
+    pub fn looks(&self) -> bool {
+        self.looks
+    }
+
     /// Something was taken in.
     pub fn taken(&mut self, now: Instant) {
         self.taken = Some(now);

@@ -510,11 +510,16 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
     }
 
     fn holds(&self, me: u32) -> bool {
-        self.near.poll(self.place(me)) || self.pending.load(Ordering::Relaxed) || self.network.holds()
+        self.near.poll(self.place(me)) || self.network.holds()
     }
 
     fn look_afar(&self) -> bool {
         self.look()
+    }
+
+    #[inline]
+    fn attended(&self) {
+        self.network.attended();
     }
 
     #[inline]

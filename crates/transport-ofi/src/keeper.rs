@@ -34,8 +34,7 @@ impl Keeper {
 
     /// Its life.
     pub fn run(mut self) {
-        parnass_base::process::block_signals();
-        parnass_base::process::be_prompt();
+        self.watch.begin();
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 4] =
             [const { std::mem::MaybeUninit::uninit() }; 4];
         while !self.streams.stopping.load(Ordering::Acquire) {

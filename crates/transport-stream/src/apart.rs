@@ -6,7 +6,7 @@
 use crate::incoming::Incoming;
 use crate::link::Streams;
 use crate::pipe::Carrier;
-use parnass_base::atomics::Ordering;
+use parnass_base::atomics::{AtomicBool, Ordering};
 
 impl<C: Carrier> Streams<C> {
     /// Whether the link that has spoken last is set apart; if another one is, it is so no longer.
@@ -23,7 +23,13 @@ impl<C: Carrier> Streams<C> {
     /// Sets the link apart that alone has spoken for a while, unless the keeper is to be told of it.
     #[inline]
     pub(crate) fn set_apart(&self, incoming: &Incoming<C::Pipe>) {
-        let is_needed = || self.watched.load(Ordering::Relaxed) || self.closing.load(Ordering::Relaxed);
+        let is_needed = || {
+            let told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+            told(&self.watched)
+                || told(&self.closing)
+                || self.tended.load(Ordering::Relaxed) != 0
+                || self.stays_away()
+        };
         if let Some((number, pipe)) = incoming.steady()
             && !is_needed()
         {

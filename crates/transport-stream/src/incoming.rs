@@ -274,6 +274,12 @@ impl<P: Pipe> Incoming<P> {
         !self.ready.is_empty()
     }
 
+    /// Whether something of a link was read that nobody has taken; of others the kernel tells who is armed.
+    pub fn has_read(&self) -> bool {
+        let has_read = |stream: &Stream<P>| stream.held.is_some() || stream.start != stream.end;
+        self.ready.iter().any(|number| has_read(&self.streams[*number]))
+    }
+
     /// Whether this link has spoken last.
     pub fn is_hot(&self, stream: usize) -> bool {
         self.hot == stream

@@ -3,11 +3,12 @@
 //!
 //! Reading order: `wire` and `proof`, what is said; `handshake`, who may speak; `seal`, what is encrypted; `interfaces`, by
 //! which interfaces; `outgoing` and `incoming`, the two directions of a stream; `offers`, what the peer reads
-//! where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the streams of a process; `apart`, the one that alone is looked at; `watch`, part of the
+//! where it lies; `pipe`, what a sibling gives; `peer`, with whom there may be streams; `link` and `lending`, the streams of a process; `apart`, the one that alone is looked at; `attendance`, when the keeper is told; `watch`, part of the
 //! thread that keeps them; `books`, what is counted; `network`, what the layers above see.
 #![forbid(unsafe_code)]
 
 mod apart;
+mod attendance;
 mod books;
 pub mod handshake;
 pub mod incoming;

@@ -13,7 +13,6 @@ use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::lane::Message;
 use parnass_base::socket::Part;
-use parnass_transport::Prospect;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -37,12 +36,6 @@ const LONE: Duration = Duration::from_micros(5);
 /// So many that follow each other sooner go at once all the same, while the keeper does not look after what is gathered: to call it
 /// costs as much as to send, and it takes the processor from this thread.
 const FEW: u32 = 3;
-
-/// Arrivals that the process has taken itself before the keeper is not told of them any more.
-pub(crate) const STALE: u32 = 8;
-
-/// A process that has left the library for so long computes: requests of others are taken by the keeper.
-const QUIET: Duration = Duration::from_micros(400);
 
 /// How long the end of a process waits for what it has to say: longer than a connection may take to come up.
 const FAREWELL: Duration = Duration::from_secs(30);
@@ -154,15 +147,21 @@ pub struct Streams<C: Carrier> {
     pub armed: AtomicBool,
     /// Whether the carrier is armed: the keeper will be told of the next arrival.
     pub watched: AtomicBool,
+    /// Whether the keeper takes in what has come, and whether somebody has asked meanwhile that it be told of more: see `attendance`.
+    pub(crate) tended: AtomicU32,
     /// The [`Prospect`] for which it was armed last, as a number, or 0.
     pub prospect: AtomicU32,
     /// The prospects for which what the keeper was told of last had been taken by others before it, a bit each.
     pub needless: AtomicU32,
     /// How often the process has taken something itself since the carrier was armed: each time the keeper was woken, and found nothing.
     pub(crate) stale: AtomicU32,
-    /// When the keeper was last asked to come after [`QUIET`], in nanoseconds since `began`; 0: it has come.
-    reminded: AtomicU64,
-    began: Instant,
+    /// Whether the keeper is going to come by the clock, see `attendance`.
+    pub(crate) reminded: AtomicBool,
+    /// When the process left the library, where requests may come, in nanoseconds since `began`; 0: it waits there.
+    pub(crate) left: AtomicU64,
+    /// How often the process stayed away for a while when it left, see `attendance`.
+    pub(crate) away: AtomicU32,
+    pub(crate) began: Instant,
     /// Whether the keeper is to arm the carrier.
     pub wanted: AtomicBool,
     /// Whether a look has sent something that had to wait for room.
@@ -213,10 +212,13 @@ impl<C: Carrier> Streams<C> {
             attentive: AtomicBool::new(false),
             armed: AtomicBool::new(true),
             watched: AtomicBool::new(true),
+            tended: AtomicU32::new(0),
             prospect: AtomicU32::new(0),
             needless: AtomicU32::new(0),
             stale: AtomicU32::new(0),
-            reminded: AtomicU64::new(0),
+            reminded: AtomicBool::new(false),
+            left: AtomicU64::new(0),
+            away: AtomicU32::new(0),
             began: Instant::now(),
             wanted: AtomicBool::new(false),
             moved: AtomicBool::new(false),
@@ -292,85 +294,6 @@ impl<C: Carrier> Streams<C> {
     /// The links that there are.
     pub fn links(&self) -> impl Iterator<Item = &Link<C::Pipe>> {
         self.peers.all().filter_map(|peer| peer.link.get().map(Box::as_ref))
-    }
-
-    /// See [`parnass_transport::Network::arm`].
-    pub fn arm(&self) {
-        if self.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        // Before the carrier is armed: the keeper may be about to disarm it.
-        self.armed.store(true, Ordering::SeqCst);
-        self.watch(0);
-    }
-
-    /// Has the keeper told of the next arrival, though nobody sleeps for it; `prospect` is a [`Prospect`] as a number, or 0.
-    pub fn watch(&self, prospect: u32) {
-        self.prospect.store(prospect, Ordering::Relaxed);
-        self.stale.store(0, Ordering::Relaxed);
-        self.watched.store(true, Ordering::Relaxed);
-        self.carrier.arm();
-    }
-
-    /// The process has taken something. If the keeper is told of arrivals meanwhile, it is soon asked to stop that.
-    #[inline]
-    pub(crate) fn took(&self) {
-        if C::DISARMS
-            && self.watched.load(Ordering::Relaxed)
-            && self.stale.fetch_add(1, Ordering::Relaxed) + 1 == STALE
-        {
-            self.carrier.ring();
-        }
-    }
-
-    /// See [`parnass_transport::Network::arm_lightly`].
-    #[inline]
-    pub fn watch_lightly(&self, prospect: Prospect) {
-        if prospect == Prospect::Request {
-            return self.watch_after_a_while();
-        }
-        let prospect = prospect as u32;
-        if !self.watched.load(Ordering::Relaxed) && self.needless.load(Ordering::Relaxed) & prospect == 0 {
-            self.watch_again(prospect);
-        }
-    }
-
-    #[cold]
-    fn watch_again(&self, prospect: u32) {
-        if self.closing.load(Ordering::Relaxed) {
-            return;
-        }
-        if C::SETTLES {
-            self.prospect.store(prospect, Ordering::Relaxed);
-            self.watched.store(true, Ordering::Relaxed);
-            self.wanted.store(true, Ordering::Release);
-            self.carrier.ring();
-        } else {
-            self.watch(prospect);
-        }
-    }
-
-    /// Has the carrier armed when the process does not come back for [`QUIET`]. As long as it does, the clock is read and mostly
-    /// nothing else is done, and the keeper sleeps.
-    fn watch_after_a_while(&self) {
-        if self.watched.load(Ordering::Relaxed) {
-            return;
-        }
-        let now = self.began.elapsed().as_nanos() as u64;
-        let reminded = self.reminded.load(Ordering::Relaxed);
-        if reminded == 0 || now.saturating_sub(reminded) > QUIET.as_nanos() as u64 / 2 {
-            self.reminded.store(now, Ordering::Relaxed);
-            self.carrier.ring_after(QUIET);
-        }
-    }
-
-    /// For the keeper: the time of [`Carrier::ring_after`] is over.
-    pub fn remind(&self) {
-        self.reminded.store(0, Ordering::Relaxed);
-        if !self.watched.swap(true, Ordering::Relaxed) {
-            self.prospect.store(0, Ordering::Relaxed);
-            self.wanted.store(true, Ordering::Release);
-        }
     }
 
     pub fn tell(&self, message: Message) {

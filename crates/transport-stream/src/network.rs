@@ -200,13 +200,18 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         self.streams.watch_lightly(prospect);
     }
 
+    #[inline]
+    fn attended(&self) {
+        self.streams.attended();
+    }
+
     fn holds(&self) -> bool {
         if self.streams.carrier.wants_look() {
             return self.poll();
         }
         self.streams.send_own_gathered();
         let Some(incoming) = try_lock(&self.streams.incoming) else { return true };
-        incoming.has_ready() || self.streams.has_told()
+        incoming.has_read() || self.streams.has_told()
     }
 
     fn more_follows(&self, target: u32) {

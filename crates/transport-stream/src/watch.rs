@@ -1,9 +1,11 @@
 //! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
 //! gathered and left, and tell of losses.
 
-use crate::link::{Loss, STALE, Streams, try_lock};
+use crate::attendance::{ASKED, STALE, TENDED};
+use crate::link::{Loss, Streams, try_lock};
 use crate::pipe::Carrier;
 use parnass_base::atomics::{Ordering, full_fence};
+use parnass_base::process::{Berth, become_keeper};
 use parnass_transport::Waker;
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,7 @@ const REARM: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 /// Part of a keeper.
 pub struct Watch {
     waker: Waker,
+    berth: Berth,
     on_loss: Box<dyn Fn(Loss) + Send>,
     losses: Vec<(Instant, Loss)>,
     rearm: Option<Instant>,
@@ -40,6 +43,7 @@ impl Watch {
     pub fn new(waker: Waker, on_loss: Box<dyn Fn(Loss) + Send>) -> Watch {
         Watch {
             waker,
+            berth: Berth::default(),
             on_loss,
             losses: Vec::new(),
             rearm: None,
@@ -60,15 +64,19 @@ impl Watch {
         if streams.closing.load(Ordering::Relaxed) {
             return false;
         }
+        streams.tended.store(TENDED, Ordering::Relaxed);
         streams.watched.store(false, Ordering::Relaxed);
         let asked = streams.armed.swap(false, Ordering::Relaxed);
         // Pairs with the fence in `Interface::leave`: who stops waiting asks for this thread again, or is found computing below.
         full_fence();
         streams.moved.store(false, Ordering::Relaxed);
         let comes_back = streams.stale.load(Ordering::Relaxed) != 0;
-        if (self.waker)() || streams.moved.load(Ordering::Relaxed) {
+        let useful = (self.waker)() || streams.moved.load(Ordering::Relaxed);
+        let meanwhile = streams.tended.swap(0, Ordering::SeqCst) == ASKED;
+        if useful {
+            self.berth.has_served();
             self.chances = if comes_back { self.chances + 1 } else { 0 };
-            if self.chances >= CHANCES {
+            if self.chances >= CHANCES && !meanwhile {
                 // This thread came between two calls of a process that is in the library most of the time, and the next arrival would
                 // bring it there again.
                 self.put_off();
@@ -80,8 +88,13 @@ impl Watch {
             streams.watch(0);
             return true;
         }
-        self.rearm_later(streams, asked);
-        false
+        self.berth.was_needless();
+        if meanwhile {
+            streams.watch(streams.prospect.load(Ordering::Relaxed));
+        } else {
+            self.rearm_later(streams, asked);
+        }
+        meanwhile
     }
 
     /// The threads of the process take what comes: this one is to be told of it after a while; sooner where somebody has `asked` for that.
@@ -119,6 +132,11 @@ impl Watch {
         } else {
             self.rearm_later(streams, asked);
         }
+    }
+
+    /// Called by the thread that is the keeper.
+    pub fn begin(&mut self) {
+        self.berth = become_keeper();
     }
 
     /// Notes a loss, to be told soon.
@@ -217,14 +235,16 @@ mod tests {
     use parnass_base::UserAddress;
     use parnass_base::atomics::{AtomicBool, AtomicU32};
     use parnass_base::socket::Part;
+    use parnass_transport::Prospect;
     use std::io;
     use std::sync::Arc;
 
-    /// A carrier that carries nothing, and notes whether it is armed, and how often it was rung.
+    /// A carrier that carries nothing, and notes whether it is armed, how often it was rung, and how often it was to ring later.
     #[derive(Debug, Default)]
     struct Nothing {
         armed: AtomicBool,
         rings: AtomicU32,
+        reminders: AtomicU32,
     }
 
     impl Pipe for Nothing {
@@ -261,7 +281,9 @@ mod tests {
         fn ring(&self) {
             self.rings.fetch_add(1, Ordering::Relaxed);
         }
-        fn ring_after(&self, _: Duration) {}
+        fn ring_after(&self, _: Duration) {
+            self.reminders.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn nothing() -> (Streams<Nothing>, Watch) {
@@ -300,6 +322,60 @@ mod tests {
         let armed = streams.carrier.armed.load(Ordering::Relaxed);
         // Either it is armed still, or it is so soon: the sleeper may have woken meanwhile.
         assert!(armed || watch.look_after_time(&streams, Instant::now() + REARM.0));
+    }
+
+    #[test]
+    fn who_asks_while_the_keeper_works_has_it_come_again() {
+        let streams = Arc::new(nothing().0);
+        for useful in [false, true] {
+            let of_waker = streams.clone();
+            let asks = move || {
+                assert!(!of_waker.watched.load(Ordering::Relaxed));
+                of_waker.watch_lightly(Prospect::Moving);
+                assert!(!of_waker.carrier.armed.load(Ordering::Relaxed), "the keeper arms it itself");
+                useful
+            };
+            let mut watch = Watch::new(Box::new(asks), Box::new(|_| ()));
+            streams.carrier.armed.store(false, Ordering::Relaxed);
+            assert!(watch.arrivals(&streams));
+            assert!(streams.carrier.armed.load(Ordering::Relaxed) && streams.watched.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Leaves for a while, and comes back to wait.
+    fn leave_for(streams: &Streams<Nothing>, time: Duration) {
+        streams.watch_lightly(Prospect::Request);
+        std::thread::sleep(time);
+        streams.attended();
+    }
+
+    #[test]
+    fn the_keeper_is_told_of_requests_to_a_process_that_stays_away() {
+        let (streams, mut watch) = nothing();
+        let armed = || streams.carrier.armed.load(Ordering::Relaxed);
+        let reminders = || streams.carrier.reminders.load(Ordering::Relaxed);
+        // As a keeper that has found the process waiting.
+        assert!(!watch.arrivals(&streams) && !armed());
+        for _ in 0..3 {
+            streams.watch_lightly(Prospect::Request);
+            assert!(!armed() && reminders() == 1, "a clock is set, once");
+            streams.attended();
+            // However long that took on this machine.
+            streams.away.store(0, Ordering::Relaxed);
+        }
+        streams.remind();
+        assert!(!watch.look_after_time(&streams, Instant::now()), "it waits there");
+        streams.watch_lightly(Prospect::Request);
+        assert_eq!(reminders(), 2, "and is looked after again when it leaves");
+        streams.remind();
+        assert!(watch.look_after_time(&streams, Instant::now()) && armed());
+        leave_for(&streams, Duration::from_millis(1));
+        assert!(!armed(), "who waits looks himself");
+        streams.watch_lightly(Prospect::Request);
+        assert!(armed(), "it stayed away for long, and may again");
+        streams.arm();
+        streams.attended();
+        assert!(armed(), "somebody sleeps");
     }
 
     #[test]

@@ -131,8 +131,7 @@ impl Keeper {
 
     /// Its life.
     pub fn run(mut self) {
-        parnass_base::process::block_signals();
-        parnass_base::process::be_prompt();
+        self.watch.begin();
         let mut events: [std::mem::MaybeUninit<epoll::Event>; 64] =
             [const { std::mem::MaybeUninit::uninit() }; 64];
         while !self.streams.stopping.load(Ordering::Acquire) {

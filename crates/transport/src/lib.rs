@@ -336,6 +336,9 @@ pub trait Transport: Send + Sync {
     fn attend_soon(&self, prospect: Prospect) {
         let _ = prospect;
     }
+
+    /// A thread of this process waits from now on, and looks itself: the attendant need not be called for requests until the process leaves.
+    fn attended(&self) {}
 }
 
 /// What has become of a message.

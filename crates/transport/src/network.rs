@@ -99,8 +99,13 @@ pub trait Network: Send + Sync {
     fn arm(&self);
 
     /// As [`Network::arm`], for a process that does not sleep: nothing is done where the waker will be called anyway, or where it was
-    /// of no use when it was called last with this prospect. For requests it is armed a little later, unless the process says so again before.
+    /// of no use when it was called last with this prospect. For requests it is armed a little
+    /// later, unless the process says so again before, or has stayed away for long lately.
     fn arm_lightly(&self, prospect: Prospect);
+
+    /// A thread of the process waits from now on, and looks itself: the waker need not be called for what comes before the process is
+    /// armed again.
+    fn attended(&self) {}
 
     /// Whether something was read that nobody has taken. Sends what was gathered.
     fn holds(&self) -> bool {
@@ -183,6 +188,10 @@ impl<N: Network> Network for std::sync::Arc<N> {
 
     fn arm_lightly(&self, prospect: Prospect) {
         N::arm_lightly(self, prospect);
+    }
+
+    fn attended(&self) {
+        N::attended(self);
     }
 
     fn holds(&self) -> bool {

@@ -12,11 +12,12 @@ pub const HELPER_FROM_BYTES: usize = 5;
 pub const HELPER_PAUSE: usize = 6;
 pub const HELPER_LOOKS: usize = 7;
 pub const NETWORK: usize = 8;
-pub const PROVIDER: usize = 9;
-pub const RMA: usize = 10;
-pub const ENCRYPT: usize = 11;
-pub const DIRECT_THRESHOLD: usize = 12;
-pub const COLLECTIVE: usize = 13;
+pub const KEEPERS_ROAM: usize = 9;
+pub const PROVIDER: usize = 10;
+pub const RMA: usize = 11;
+pub const ENCRYPT: usize = 12;
+pub const DIRECT_THRESHOLD: usize = 13;
+pub const COLLECTIVE: usize = 14;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -136,6 +137,19 @@ pub static TABLE: &[Tunable] = &[
         scope: Scope::All,
         changes: Changes::Start,
         what: "What carries messages between hosts: tcp, ofi (libfabric), or auto, which is libfabric where every host has hardware that TCP makes no use of, and else TCP.",
+    },
+    Tunable {
+        name: "keepers_roam",
+        variable: "PARNASS_KEEPERS_ROAM",
+        kind: Kind::Switch,
+        default: Value::Switch(true),
+        least: 0,
+        most: u64::MAX,
+        room: "abi",
+        measured: false,
+        scope: Scope::Local,
+        changes: Changes::Start,
+        what: "Whether the thread of a rank that looks after its network may run on all processors of the job on its machine, so that it can take the time of a rank that waits. Else it runs where its rank does, and takes the time of that one when it computes. Under another launcher it always does.",
     },
     Tunable {
         name: "provider",

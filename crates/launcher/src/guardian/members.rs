@@ -81,7 +81,7 @@ impl Guardian {
                         let files = [memory.as_fd(), description.as_fd(), watch.as_fd(), news.as_fd()];
                         parnass_bootstrap::send(
                             connection.socket.as_fd(),
-                            &Message::Welcome(*welcome),
+                            &Message::Welcome(welcome.clone()),
                             &files,
                         )
                     }
@@ -177,6 +177,7 @@ impl Guardian {
             local_cpus: parnass_bootstrap::available_processors(),
             bound: !self.starter.places.of_rank.is_empty(),
             survives: self.job.survives,
+            processors: parnass_base::process::allowed_processors(),
         };
         Ok((welcome, memory))
     }

@@ -1,0 +1,150 @@
+//! When the keeper is told of what comes: while the process sleeps, or does something else.
+
+use crate::link::Streams;
+use crate::pipe::Carrier;
+use parnass_base::atomics::Ordering;
+use parnass_transport::Prospect;
+use std::time::Duration;
+
+/// Arrivals that the process has taken itself before the keeper is not told of them any more.
+pub(crate) const STALE: u32 = 8;
+
+/// States of [`Streams::tended`]; 0: the keeper sleeps.
+pub(crate) const TENDED: u32 = 1;
+pub(crate) const ASKED: u32 = 2;
+
+/// So long after it has left the library, or less, requests to a process that does not mostly come back soon are taken by the keeper. To set a clock
+/// for that takes 17 us in a virtual machine.
+const QUIET: Duration = Duration::from_millis(1);
+/// Where every fourth time or so that a process has left it stayed away for so long, the keeper is told at once of what comes when it leaves again.
+const AWAY: Duration = Duration::from_micros(100);
+/// The share of such times among the last ones: all, from where on the keeper is told at once, and how much of it the last time counts.
+const SHARES: (u32, u32, u32) = (256, 64, 4);
+
+impl<C: Carrier> Streams<C> {
+    /// See [`parnass_transport::Network::arm`].
+    pub fn arm(&self) {
+        if self.closing.load(Ordering::Relaxed) {
+            return;
+        }
+        // Before the carrier is armed: the keeper may be about to disarm it.
+        self.armed.store(true, Ordering::SeqCst);
+        self.watch(0);
+    }
+
+    /// Has the keeper told of the next arrival, though nobody sleeps for it; `prospect` is a [`Prospect`] as a number, or 0.
+    pub fn watch(&self, prospect: u32) {
+        self.prospect.store(prospect, Ordering::Relaxed);
+        self.stale.store(0, Ordering::Relaxed);
+        self.watched.store(true, Ordering::Relaxed);
+        self.carrier.arm();
+    }
+
+    /// The process has taken something. If the keeper is told of arrivals meanwhile, it is soon asked to stop that.
+    #[inline]
+    pub(crate) fn took(&self) {
+        if C::DISARMS
+            && self.watched.load(Ordering::Relaxed)
+            && self.stale.fetch_add(1, Ordering::Relaxed) + 1 == STALE
+        {
+            self.carrier.ring();
+        }
+    }
+
+    /// See [`parnass_transport::Network::arm_lightly`].
+    #[inline]
+    pub fn watch_lightly(&self, prospect: Prospect) {
+        if prospect == Prospect::Request {
+            return self.watch_for_requests();
+        }
+        let prospect = prospect as u32;
+        if !self.watched.load(Ordering::Relaxed) && self.needless.load(Ordering::Relaxed) & prospect == 0 {
+            self.watch_again(prospect);
+        }
+    }
+
+    #[cold]
+    fn watch_again(&self, prospect: u32) {
+        if self.closing.load(Ordering::Relaxed) || self.keeper_arms() {
+            return;
+        }
+        if C::SETTLES {
+            self.prospect.store(prospect, Ordering::Relaxed);
+            self.watched.store(true, Ordering::Relaxed);
+            self.wanted.store(true, Ordering::Release);
+            self.carrier.ring();
+        } else {
+            self.watch(prospect);
+        }
+    }
+
+    /// Whether the keeper is at work now, and has the carrier armed when it has done it.
+    fn keeper_arms(&self) -> bool {
+        let asked = self.tended.compare_exchange(TENDED, ASKED, Ordering::SeqCst, Ordering::Relaxed);
+        asked.is_ok() || asked == Err(ASKED)
+    }
+
+    fn nanoseconds(&self) -> u64 {
+        // 0 is none.
+        self.began.elapsed().as_nanos() as u64 | 1
+    }
+
+    /// The process leaves, and others may want something of it. One that comes back soon each time takes that itself.
+    fn watch_for_requests(&self) {
+        // Pairs with `remind`: the keeper sees that the process has left, or a clock is set here.
+        self.left.swap(self.nanoseconds(), Ordering::SeqCst);
+        if self.watched.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.stays_away() {
+            self.watch_again(Prospect::Request as u32);
+        } else if !self.reminded.swap(true, Ordering::SeqCst) {
+            self.carrier.ring_after(QUIET);
+        }
+    }
+
+    /// A thread of the process waits from now on, and looks itself: what the carrier was armed for when the process left is no reason any more.
+    #[inline]
+    pub fn attended(&self) {
+        if self.left.load(Ordering::Relaxed) != 0 {
+            self.come_back();
+        }
+    }
+
+    /// Whether the process mostly stays away for a while when it leaves.
+    pub(crate) fn stays_away(&self) -> bool {
+        C::DISARMS && self.away.load(Ordering::Relaxed) >= SHARES.1
+    }
+
+    fn come_back(&self) {
+        let left = self.left.swap(0, Ordering::Relaxed);
+        let (all, _, part) = SHARES;
+        let long = self.nanoseconds().saturating_sub(left) > AWAY.as_nanos() as u64;
+        let away = self.away.load(Ordering::Relaxed);
+        self.away.store(away - away / part + if long { all / part } else { 0 }, Ordering::Relaxed);
+        // For something that has begun it is armed again by nobody.
+        let of_those = [0, Prospect::Request as u32].contains(&self.prospect.load(Ordering::Relaxed));
+        if !C::DISARMS || !of_those || !self.watched.load(Ordering::Relaxed) || self.is_armed() {
+            return;
+        }
+        self.carrier.disarm();
+        self.watched.store(false, Ordering::Relaxed);
+        if self.is_armed() {
+            // Somebody is about to sleep, and has armed the carrier before it was disarmed, perhaps.
+            self.watch(0);
+        }
+    }
+
+    fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::SeqCst)
+    }
+
+    /// For the keeper: the time of [`Carrier::ring_after`] is over.
+    pub fn remind(&self) {
+        self.reminded.store(false, Ordering::SeqCst);
+        if self.left.load(Ordering::SeqCst) != 0 && !self.watched.swap(true, Ordering::Relaxed) {
+            self.prospect.store(Prospect::Request as u32, Ordering::Relaxed);
+            self.wanted.store(true, Ordering::Release);
+        }
+    }
+}
