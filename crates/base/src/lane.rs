@@ -18,6 +18,7 @@
 
 use crate::address::UserAddress;
 use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
+use crate::remains::Shown;
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 use std::ops::Deref;
@@ -49,10 +50,13 @@ const READ_AHEAD: u64 = 4;
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
 
+/// The tag of what is no message: of further slots, and of what producers that died have left ([`crate::remains`]).
+pub const NOTHING: u32 = 0;
+
 /// A message: 32 bits of tag and seven words, all opaque here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Opaque; typically kind, length and source.
+    /// Opaque but for [`NOTHING`]; typically kind, length and source.
     pub tag: u32,
     /// Opaque.
     pub words: [u64; WORDS],
@@ -241,6 +245,20 @@ pub struct Producer<'a> {
     /// Whether slots are handed over to the consumer's core. Not by who soon makes an instruction with a lock, which waits until that is done,
     /// unless its message is awaited.
     pub hands_over: bool,
+    /// Where it shows that it pushes, if other processes send on this lane too.
+    pub shows: Option<Shown<'a>>,
+}
+
+#[cfg(test)]
+impl<'a> Producer<'a> {
+    /// One of no particular kind.
+    pub(crate) fn of(
+        known_head: &'a std::sync::atomic::AtomicU64,
+        alone: bool,
+        overlaps: bool,
+    ) -> Producer<'a> {
+        Producer { known_head, alone, overlaps, hands_over: overlaps, shows: None }
+    }
 }
 
 /// Views of a lane's parts, whoever keeps them. The number of slots is a power of two.
@@ -277,7 +295,7 @@ impl<'a> Lane<'a> {
     }
 
     #[inline(always)]
-    fn slot(&self, position: u64) -> &'a Slot {
+    pub(crate) fn slot(&self, position: u64) -> &'a Slot {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
@@ -291,6 +309,11 @@ impl<'a> Lane<'a> {
     /// Sends `words` (at most seven; the rest of the slot keeps old content) unless the ring is full.
     #[inline(always)]
     pub fn push(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
+        producer.showing(|| self.put(producer, tag, words))
+    }
+
+    #[inline(always)]
+    fn put(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
         let Some(position) = self.claim(producer, 1, self.slots.len()) else { return false };
         let slot = self.slot(position);
         for (cell, word) in slot.words[1..].iter().zip(words) {
@@ -304,6 +327,18 @@ impl<'a> Lane<'a> {
     /// not be more than [`MOST_FURTHER`], and less than the ring has slots.
     #[inline(always)]
     pub fn push_bytes(
+        &self,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; HEAD],
+        source: UserAddress,
+        length: usize,
+    ) -> bool {
+        producer.showing(|| self.put_bytes(producer, tag, head, source, length))
+    }
+
+    #[inline(always)]
+    fn put_bytes(
         &self,
         producer: Producer<'_>,
         tag: u32,
@@ -376,6 +411,18 @@ impl<'a> Lane<'a> {
         tag: u32,
         head: [u64; HEAD],
         length: usize,
+        write: impl FnMut(usize, UserAddress, usize),
+    ) -> Option<UserAddress> {
+        producer.showing(|| self.put_run(producer, tag, head, length, write))
+    }
+
+    #[inline(always)]
+    fn put_run(
+        &self,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; HEAD],
+        length: usize,
         mut write: impl FnMut(usize, UserAddress, usize),
     ) -> Option<UserAddress> {
         let runs = self.runs?;
@@ -403,7 +450,7 @@ impl<'a> Lane<'a> {
 
     /// Claims `count` positions in a row, unless more than `room` would be in use; the first of them.
     #[inline(always)]
-    fn claim(&self, producer: Producer<'_>, count: u64, room: usize) -> Option<u64> {
+    pub(crate) fn claim(&self, producer: Producer<'_>, count: u64, room: usize) -> Option<u64> {
         let room = room as u64;
         let mut tail = self.control.tail.load(Ordering::Relaxed);
         loop {
@@ -425,10 +472,11 @@ impl<'a> Lane<'a> {
                 self.control.tail.store(tail + count, Ordering::Relaxed);
                 return Some(tail);
             }
+            // Release pairs with the acquire in `tail`: that this producer pushes was shown before.
             match self.control.tail.compare_exchange_weak(
                 tail,
                 tail + count,
-                Ordering::Relaxed,
+                Ordering::Release,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return Some(tail),
@@ -441,6 +489,17 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.control.head.load(Ordering::Relaxed)
+    }
+
+    /// The position that is claimed next. Who claims those before it shows by now that it pushes, or does no longer.
+    pub fn tail(&self) -> u64 {
+        // Acquire pairs with the release in `claim`, which all later claims go on with.
+        self.control.tail.load(Ordering::Acquire)
+    }
+
+    /// How many slots follow the one at `position`, if that has been committed.
+    pub(crate) fn further(&self, position: u64) -> Option<u64> {
+        self.peek(position).map(|word| word >> FURTHER_SHIFT & MOST_FURTHER as u64)
     }
 
     /// Word 0 of the slot at `position`, if it has been committed.
@@ -514,8 +573,7 @@ mod tests {
         let lane = Lane::new(&control, &slots);
         let known = Plain::new(0);
         for round in 0..10u64 {
-            let producer =
-                Producer { known_head: &known, alone: round % 2 == 0, overlaps: false, hands_over: false };
+            let producer = Producer::of(&known, round % 2 == 0, false);
             for step in 0..4 {
                 assert!(lane.push(producer, 9, &[round, step]));
             }
@@ -564,12 +622,7 @@ mod tests {
             let count = 1 + further(length);
             assert_eq!(bytes(count - 1, last_bytes(length)), length);
             assert!(length > 40 || count == 1);
-            let producer = Producer {
-                known_head: &known,
-                alone: true,
-                overlaps: length % 2 == 0,
-                hands_over: length % 2 == 0,
-            };
+            let producer = Producer::of(&known, true, length % 2 == 0);
             assert!(lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             assert!(count <= 8 || !lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             let (message, slots) = lane.read(lane.head()).unwrap();
@@ -586,7 +639,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
+        let producer = Producer::of(&known, true, true);
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
         let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
@@ -618,7 +671,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
+        let producer = Producer::of(&known, true, true);
         let push =
             |number| lane.push_run(producer, 1, [0; 2], STEP, |_, part, _| part.write_word(number)).is_some();
         assert!((0..RUNS as u64).all(push));
@@ -648,8 +701,7 @@ mod tests {
                 std::thread::spawn(move || {
                     let lane = Lane::new(&shared.0, &shared.1);
                     let known = Plain::new(0);
-                    let producer =
-                        Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
+                    let producer = Producer::of(&known, false, false);
                     for step in 0..1_000 {
                         while !lane.push(producer, 0, &[number, step]) {
                             std::thread::yield_now();
@@ -710,7 +762,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
+                let producer = Producer::of(&known, true, true);
                 for number in 1..=3 {
                     while !lane.push(producer, number as u32, &[number]) {
                         loom::thread::yield_now();
@@ -736,8 +788,7 @@ mod models {
                     loom::thread::spawn(move || {
                         let lane = Lane::new(&other.0, &other.1);
                         let known = std::sync::atomic::AtomicU64::new(0);
-                        let producer =
-                            Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
+                        let producer = Producer::of(&known, false, false);
                         assert!(lane.push(producer, number as u32, &[number]));
                     })
                 })
@@ -761,7 +812,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
+                let producer = Producer::of(&known, true, true);
                 let source = crate::Scratch::new(48);
                 for number in 1..=2u64 {
                     // The second word is what a commit of the next lap looks like.

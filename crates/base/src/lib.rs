@@ -29,6 +29,7 @@ pub mod pmix;
 pub mod process;
 mod record;
 mod region;
+pub mod remains;
 mod slot;
 pub mod socket;
 mod torn;

@@ -75,6 +75,8 @@ pub struct Core {
     pub movers: AtomicU32,
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
+    /// [`Interface::bury`](crate::Interface::bury) is to be called again.
+    pub buries: AtomicBool,
     /// How long the last message was that this process has written to where it belongs; 0 where that says nothing, or is used.
     pub came: AtomicU32,
     pub stopping: AtomicBool,
@@ -160,6 +162,7 @@ impl Core {
             outstanding_count: AtomicU32::new(0),
             movers: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
+            buries: AtomicBool::new(false),
             came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),

@@ -10,11 +10,12 @@ use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
-use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering, spin_loop};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
 use parnass_base::process;
+use parnass_base::remains::{Pushing, Shown};
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
@@ -75,6 +76,9 @@ const TURN_NS: u64 = 700;
 /// For so long a rank whose processor nobody else wants looks before it sleeps: to be woken on an idle processor takes as long.
 const IDLE_NS: u64 = 40_000;
 
+/// Looks at whether a peer still pushes a message, before it counts as having lost its processor.
+const LOOKS_AT_PUSHING: u32 = 1_000;
+
 const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
 const REFUSED: u8 = 2;
@@ -99,6 +103,10 @@ pub struct SharedMemory {
     lane_bytes: usize,
     /// Whether the lanes of this process are its own, and one thread uses them.
     alone: AtomicBool,
+    /// Where it shows that it pushes, if its lanes are not its own.
+    pushing: Option<Placed<Pushing>>,
+    /// Whether one thread sends.
+    one_thread: AtomicBool,
     /// Whether sleepers elsewhere can force a fence on this process, so that it rings lightly.
     rings_lightly: bool,
     /// Whether all who ring this process make fences.
@@ -184,6 +192,11 @@ impl SharedMemory {
             patience,
             lane_bytes: layout::lane_bytes(slots_per_lane),
             alone: AtomicBool::new(size as usize <= lanes),
+            pushing: (size as usize > lanes).then(|| {
+                let at = PAGE + rank as usize * STRIDE + offset_of!(Station, pushing);
+                memory.region.window(0, memory.region.len()).record(at)
+            }),
+            one_thread: AtomicBool::new(true),
             rings_lightly,
             rung_with_fences: AtomicBool::new(!rings_lightly),
             cross_memory: false,
@@ -227,13 +240,16 @@ impl SharedMemory {
     }
 
     #[inline(always)]
-    fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
+    fn outgoing<'a>(&'a self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
         let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
         let alone = self.alone.load(Ordering::Relaxed);
         let overlaps = self.patience.yields() == 0;
         // Who is not alone locks with each message.
         let hands_over = overlaps && (alone || follow == Follow::Nothing);
-        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
+        let shows = if alone { None } else { self.pushing.as_deref() };
+        let one_thread = || self.one_thread.load(Ordering::Relaxed);
+        let shows = shows.map(|pushing| Shown { pushing, one_thread: one_thread() });
+        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over, shows })
     }
 
     /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
@@ -463,6 +479,7 @@ impl Transport for SharedMemory {
 
     fn several_threads(&self) {
         self.alone.store(false, Ordering::Relaxed);
+        self.one_thread.store(false, Ordering::Relaxed);
     }
 
     #[inline]
@@ -498,6 +515,30 @@ impl Transport for SharedMemory {
             }
         }
         taken
+    }
+
+    fn bury(&self, dead: &[u32]) -> bool {
+        let is_dead = |rank: &u32| dead.contains(rank);
+        let mut lanes: Vec<usize> = dead.iter().map(|rank| *rank as usize % self.lanes).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        let bury = |number: usize| {
+            let lane = self.lane(self.own(), number);
+            let end = lane.tail();
+            // Nobody who uses this lane alone shows anything.
+            let mut living = (number as u32..self.size()).step_by(self.lanes).filter(|rank| !is_dead(rank));
+            let over = living.all(|rank| {
+                (0..LOOKS_AT_PUSHING).any(|_| {
+                    spin_loop();
+                    self.peer(rank).station.pushing.is_over()
+                })
+            });
+            if over {
+                lane.bury(end);
+            }
+            over
+        };
+        lanes.into_iter().all(bury)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {
@@ -738,6 +779,52 @@ mod tests {
         theirs.processors.iter().for_each(|word| word.set(0));
         theirs.processors[7].set(1 << 63);
         assert!(one.runs_beside(1) && one.is_across(1));
+    }
+
+    /// Ranks 1, 9 and 17 use the same lane.
+    #[test]
+    fn what_the_dead_have_left_is_passed_once_nobody_living_writes() {
+        let file = JobMemory::create(18).unwrap();
+        let tuning = Tuning { yields: 0, ..Tuning::default() };
+        let attach = |rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            SharedMemory::attach_with(memory, rank, tuning).unwrap()
+        };
+        let (owner, one, nine, seventeen) = (attach(0), attach(1), attach(9), attach(17));
+        let take = |transport: &SharedMemory| {
+            let mut tags = Vec::new();
+            transport.take(0, 100, &mut |message| {
+                let whole = message.is_whole();
+                tags.extend((whole && message.tag != lane::NOTHING).then_some(message.tag));
+                whole
+            });
+            tags
+        };
+        let dies = |transport: &SharedMemory| {
+            let mut write = |at: usize, _: UserAddress, _: usize| assert_eq!(at, 0);
+            let post = || transport.post_written(0, 99, [0; 2], 8000, &mut write);
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(post)).is_err());
+        };
+        assert!(one.post(0, 1, &[]));
+        dies(&one);
+        dies(&nine);
+        assert!(seventeen.post(0, 17, &[]));
+        assert_eq!(take(&owner), [1]);
+        assert!(!owner.bury(&[1]), "9 may still write");
+        assert_eq!(take(&owner), [0; 0]);
+        assert!(owner.bury(&[9, 1]));
+        assert_eq!(take(&owner), [17]);
+        assert!(!owner.poll(0));
+        // In a lane that only one uses nothing is shown.
+        let file = JobMemory::create(2).unwrap();
+        let attach = |rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            SharedMemory::attach_with(memory, rank, tuning).unwrap()
+        };
+        let (owner, one) = (attach(0), attach(1));
+        dies(&one);
+        assert!(one.pushing.is_none() && take(&owner).is_empty() && owner.poll(0));
+        assert!(owner.bury(&[1]) && take(&owner).is_empty() && !owner.poll(0));
     }
 
     /// Its senders would make a fence for each message for good, though there may be a processor for each rank.
