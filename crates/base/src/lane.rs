@@ -18,7 +18,6 @@
 
 use crate::address::UserAddress;
 use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
-use crate::remains::Shown;
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 use std::ops::Deref;
@@ -245,20 +244,6 @@ pub struct Producer<'a> {
     /// Whether slots are handed over to the consumer's core. Not by who soon makes an instruction with a lock, which waits until that is done,
     /// unless its message is awaited.
     pub hands_over: bool,
-    /// Where it shows that it pushes, if other processes send on this lane too.
-    pub shows: Option<Shown<'a>>,
-}
-
-#[cfg(test)]
-impl<'a> Producer<'a> {
-    /// One of no particular kind.
-    pub(crate) fn of(
-        known_head: &'a std::sync::atomic::AtomicU64,
-        alone: bool,
-        overlaps: bool,
-    ) -> Producer<'a> {
-        Producer { known_head, alone, overlaps, hands_over: overlaps, shows: None }
-    }
 }
 
 /// Views of a lane's parts, whoever keeps them. The number of slots is a power of two.
@@ -309,11 +294,6 @@ impl<'a> Lane<'a> {
     /// Sends `words` (at most seven; the rest of the slot keeps old content) unless the ring is full.
     #[inline(always)]
     pub fn push(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
-        producer.showing(|| self.put(producer, tag, words))
-    }
-
-    #[inline(always)]
-    fn put(&self, producer: Producer<'_>, tag: u32, words: &[u64]) -> bool {
         let Some(position) = self.claim(producer, 1, self.slots.len()) else { return false };
         let slot = self.slot(position);
         for (cell, word) in slot.words[1..].iter().zip(words) {
@@ -327,18 +307,6 @@ impl<'a> Lane<'a> {
     /// not be more than [`MOST_FURTHER`], and less than the ring has slots.
     #[inline(always)]
     pub fn push_bytes(
-        &self,
-        producer: Producer<'_>,
-        tag: u32,
-        head: [u64; HEAD],
-        source: UserAddress,
-        length: usize,
-    ) -> bool {
-        producer.showing(|| self.put_bytes(producer, tag, head, source, length))
-    }
-
-    #[inline(always)]
-    fn put_bytes(
         &self,
         producer: Producer<'_>,
         tag: u32,
@@ -406,18 +374,6 @@ impl<'a> Lane<'a> {
     /// message, where it belongs, and how long it is. The run of the message that comes next; `None`: there is none for this one now.
     #[inline(never)]
     pub fn push_run(
-        &self,
-        producer: Producer<'_>,
-        tag: u32,
-        head: [u64; HEAD],
-        length: usize,
-        write: impl FnMut(usize, UserAddress, usize),
-    ) -> Option<UserAddress> {
-        producer.showing(|| self.put_run(producer, tag, head, length, write))
-    }
-
-    #[inline(always)]
-    fn put_run(
         &self,
         producer: Producer<'_>,
         tag: u32,
@@ -491,7 +447,8 @@ impl<'a> Lane<'a> {
         self.control.head.load(Ordering::Relaxed)
     }
 
-    /// The position that is claimed next. Who claims those before it shows by now that it pushes, or does no longer.
+    /// The position that is claimed next. Who has claimed one before it in a lane with several producers shows by now that it pushes, or does no
+    /// longer.
     pub fn tail(&self) -> u64 {
         // Acquire pairs with the release in `claim`, which all later claims go on with.
         self.control.tail.load(Ordering::Acquire)
@@ -573,7 +530,8 @@ mod tests {
         let lane = Lane::new(&control, &slots);
         let known = Plain::new(0);
         for round in 0..10u64 {
-            let producer = Producer::of(&known, round % 2 == 0, false);
+            let producer =
+                Producer { known_head: &known, alone: round % 2 == 0, overlaps: false, hands_over: false };
             for step in 0..4 {
                 assert!(lane.push(producer, 9, &[round, step]));
             }
@@ -622,7 +580,12 @@ mod tests {
             let count = 1 + further(length);
             assert_eq!(bytes(count - 1, last_bytes(length)), length);
             assert!(length > 40 || count == 1);
-            let producer = Producer::of(&known, true, length % 2 == 0);
+            let producer = Producer {
+                known_head: &known,
+                alone: true,
+                overlaps: length % 2 == 0,
+                hands_over: length % 2 == 0,
+            };
             assert!(lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             assert!(count <= 8 || !lane.push_bytes(producer, 5, [7, 8], source.address(), length));
             let (message, slots) = lane.read(lane.head()).unwrap();
@@ -639,7 +602,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer::of(&known, true, true);
+        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
         let content: Vec<u8> = (0..RUN_BYTES).map(|at| (at * 7 + at / 256) as u8).collect();
         let source = crate::Scratch::new(RUN_BYTES);
         source.address().write(&content);
@@ -671,7 +634,7 @@ mod tests {
         let memory = crate::Scratch::new(RUNS * RUN_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
-        let producer = Producer::of(&known, true, true);
+        let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
         let push =
             |number| lane.push_run(producer, 1, [0; 2], STEP, |_, part, _| part.write_word(number)).is_some();
         assert!((0..RUNS as u64).all(push));
@@ -701,7 +664,8 @@ mod tests {
                 std::thread::spawn(move || {
                     let lane = Lane::new(&shared.0, &shared.1);
                     let known = Plain::new(0);
-                    let producer = Producer::of(&known, false, false);
+                    let producer =
+                        Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
                     for step in 0..1_000 {
                         while !lane.push(producer, 0, &[number, step]) {
                             std::thread::yield_now();
@@ -762,7 +726,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer::of(&known, true, true);
+                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
                 for number in 1..=3 {
                     while !lane.push(producer, number as u32, &[number]) {
                         loom::thread::yield_now();
@@ -788,7 +752,8 @@ mod models {
                     loom::thread::spawn(move || {
                         let lane = Lane::new(&other.0, &other.1);
                         let known = std::sync::atomic::AtomicU64::new(0);
-                        let producer = Producer::of(&known, false, false);
+                        let producer =
+                            Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
                         assert!(lane.push(producer, number as u32, &[number]));
                     })
                 })
@@ -812,7 +777,7 @@ mod models {
             let producer = loom::thread::spawn(move || {
                 let lane = Lane::new(&other.0, &other.1);
                 let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer::of(&known, true, true);
+                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
                 let source = crate::Scratch::new(48);
                 for number in 1..=2u64 {
                     // The second word is what a commit of the next lap looks like.

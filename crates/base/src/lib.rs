@@ -25,6 +25,7 @@ pub mod ledger;
 pub mod lock;
 pub mod note;
 mod pace;
+pub mod place;
 pub mod pmix;
 pub mod process;
 mod record;

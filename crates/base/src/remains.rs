@@ -1,82 +1,75 @@
 //! What producers that have died leave in a lane that others use too.
 //!
 //! A producer that dies between its claim and its last commit leaves positions that nobody commits any more, and the consumer stops there.
-//! So each producer of such a lane shows that it pushes, before it claims and until it has committed. Who has learned of the death reads the
+//! So each producer of such a lane shows that it pushes ([`Pushing`]), before it claims and until it has committed. Who has learned of the death reads the
 //! tail and then sees each of the living once not pushing: what is not committed before that tail now is of the dead. No producer pays more
 //! for this than two stores to a line of its own.
 
 use crate::atomics::{AtomicU32, Ordering};
-use crate::lane::{Lane, NOTHING, Producer};
+use crate::lane::{Lane, NOTHING};
+use crate::place::{PLACES, SHARED};
 
-/// How many threads of a process are pushing to lanes that others use too. Zeroed memory is nobody.
+/// Which threads of a process are pushing to lanes that others use too: a cache line. Zeroed memory is nobody.
 #[derive(Debug)]
-#[repr(transparent)]
+#[repr(C, align(64))]
 pub struct Pushing {
-    threads: AtomicU32,
+    /// 1 or 0 for a thread that has the place to itself; at last, how many of all others.
+    threads: [AtomicU32; PLACES],
+    _rest: [AtomicU32; 16 - PLACES],
 }
 
 #[cfg(not(loom))]
-// SAFETY: transparent over an atomic.
+const _: () = assert!(size_of::<Pushing>() == 64);
+
+#[cfg(not(loom))]
+// SAFETY: repr(C), made of atomics.
 unsafe impl crate::record::Record for Pushing {}
 
 impl Default for Pushing {
     fn default() -> Self {
-        Pushing { threads: AtomicU32::new(0) }
+        let nobody = |_| AtomicU32::new(0);
+        Pushing { threads: std::array::from_fn(nobody), _rest: std::array::from_fn(nobody) }
     }
 }
 
 impl Pushing {
-    /// Whether none pushes. Then everything that this process has claimed before a tail that was read before is committed.
-    pub fn is_over(&self) -> bool {
-        // Acquire pairs with the release in `Shown::end`: what was committed before is seen.
-        self.threads.load(Ordering::Acquire) == 0
-    }
-}
-
-/// Where a producer shows that it pushes.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
-    /// That of its process.
-    pub pushing: &'a Pushing,
-    /// Whether the process has one thread that pushes: then nothing is read and modified at once.
-    pub one_thread: bool,
-}
-
-impl Shown<'_> {
-    /// To be called before a claim, whose release orders this before the tail that it leaves.
+    /// Does what pushes a message, and shows it. `place`: see [`crate::place`]; any, if one thread calls.
     #[inline(always)]
-    pub(crate) fn begin(self) {
-        if self.one_thread {
-            self.pushing.threads.store(1, Ordering::Relaxed);
+    pub fn during<R>(&self, place: usize, push: impl FnOnce() -> R) -> R {
+        let threads = &self.threads[place];
+        // The release of the claim orders this before the tail that it leaves.
+        if place == SHARED {
+            threads.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.pushing.threads.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// To be called after the last commit.
-    #[inline(always)]
-    pub(crate) fn end(self) {
-        // Release pairs with the acquire in `Pushing::is_over`. What other threads add and subtract goes on with it.
-        if self.one_thread {
-            self.pushing.threads.store(0, Ordering::Release);
-        } else {
-            self.pushing.threads.fetch_sub(1, Ordering::Release);
-        }
-    }
-}
-
-impl Producer<'_> {
-    /// Does what puts a message into a lane, and shows it.
-    #[inline(always)]
-    pub(crate) fn showing<R>(self, push: impl FnOnce() -> R) -> R {
-        if let Some(shown) = self.shows {
-            shown.begin();
+            threads.store(1, Ordering::Relaxed);
         }
         let result = push();
-        if let Some(shown) = self.shows {
-            shown.end();
+        // Release pairs with the acquire in `is_over`. What other threads add and subtract goes on with it.
+        if place == SHARED {
+            threads.fetch_sub(1, Ordering::Release);
+        } else {
+            threads.store(0, Ordering::Release);
         }
         result
+    }
+
+    /// Whether no thread at this place pushes.
+    fn is_over_at(&self, place: usize) -> bool {
+        // Acquire pairs with the release in `during`: what was committed before is seen.
+        self.threads[place].load(Ordering::Acquire) == 0
+    }
+
+    /// Calls `retry`, as long as that says so, until each place was seen once with nobody pushing. Then everything that this process has claimed
+    /// before a tail that was read before is committed. Whether it came to that.
+    pub fn is_over(&self, mut retry: impl FnMut() -> bool) -> bool {
+        (0..PLACES).all(|place| {
+            while !self.is_over_at(place) {
+                if !retry() {
+                    return false;
+                }
+            }
+            true
+        })
     }
 }
 
@@ -100,7 +93,7 @@ impl Lane<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::lane::{LaneControl, RUN_BYTES, RUNS, Slot};
+    use crate::lane::{LaneControl, Producer, RUN_BYTES, RUNS, Slot};
     use crate::{Scratch, UserAddress};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicU64;
@@ -132,7 +125,7 @@ mod tests {
         }
         for round in 0..200u64 {
             let overlaps = round % 2 == 0;
-            let producer = Producer::of(&known, false, overlaps);
+            let producer = Producer { known_head: &known, alone: false, overlaps, hands_over: false };
             let push = |tag| assert!(lane.push(producer, tag, &[round]));
             push(1);
             if overlaps {
@@ -171,31 +164,34 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::lane::{LaneControl, Slot};
+    use crate::lane::{LaneControl, Producer, Slot};
     use loom::sync::Arc;
 
-    /// One dies when it has claimed, while another one pushes: that one's message is neither lost nor taken for one of the dead.
-    fn one_dies(one_thread: bool) {
+    type Shared = (LaneControl, Vec<Slot>, Pushing);
+
+    fn with_lane(shared: &Shared, work: impl FnOnce(&Lane, Producer)) {
+        let known = std::sync::atomic::AtomicU64::new(0);
+        let producer = Producer { known_head: &known, alone: false, overlaps: false, hands_over: false };
+        work(&Lane::new(&shared.0, &shared.1), producer);
+    }
+
+    /// One dies when it has claimed, while another one pushes: that one's messages are neither lost nor taken for one of the dead.
+    fn one_dies(place: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let slots = (0..4).map(|_| Slot::default()).collect::<Vec<_>>();
-            let shared = Arc::new((LaneControl::default(), slots, Pushing::default()));
+            let slots = (0..4).map(|_| Slot::default()).collect();
+            let shared: Arc<Shared> = Arc::new((LaneControl::default(), slots, Pushing::default()));
             let other = shared.clone();
             let dying = loom::thread::spawn(move || {
-                let lane = Lane::new(&other.0, &other.1);
-                let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer::of(&known, false, false);
-                lane.claim(producer, 1, 4).unwrap();
+                with_lane(&other, |lane, producer| assert!(lane.claim(producer, 1, 4).is_some()));
             });
             let other = shared.clone();
             let living = loom::thread::spawn(move || {
-                let lane = Lane::new(&other.0, &other.1);
-                let known = std::sync::atomic::AtomicU64::new(0);
-                let shows = Some(Shown { pushing: &other.2, one_thread });
-                let producer = Producer { shows, ..Producer::of(&known, false, false) };
-                assert!(lane.push(producer, 1, &[7]));
-                assert!(lane.push(producer, 2, &[8]));
+                with_lane(&other, |lane, producer| {
+                    assert!(other.2.during(place, || lane.push(producer, 1, &[7])));
+                    assert!(other.2.during(place, || lane.push(producer, 2, &[8])));
+                });
             });
             // News of the death.
             dying.join().unwrap();
@@ -204,7 +200,7 @@ mod models {
             while seen.len() < 2 || !buried {
                 if !buried {
                     let end = lane.tail();
-                    buried = shared.2.is_over();
+                    buried = shared.2.is_over_at(place);
                     if buried {
                         lane.bury(end);
                     }
@@ -226,12 +222,12 @@ mod models {
     }
 
     #[test]
-    fn one_thread_pushes_while_another_producer_is_buried() {
-        one_dies(true);
+    fn a_thread_with_a_place_pushes_while_another_producer_is_buried() {
+        one_dies(0);
     }
 
     #[test]
-    fn one_of_several_threads_pushes_while_another_producer_is_buried() {
-        one_dies(false);
+    fn a_thread_without_pushes_while_another_producer_is_buried() {
+        one_dies(SHARED);
     }
 }

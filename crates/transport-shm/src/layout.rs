@@ -133,8 +133,6 @@ pub struct Station {
     pub processors: [Word64; 8],
     /// Threads that are pushing to lanes that other ranks use too.
     pub pushing: Pushing,
-    _pad8: Word32,
-    _pad9: [Word64; 7],
     _reserved: [Word64; 8 * 9],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],

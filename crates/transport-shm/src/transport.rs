@@ -1,5 +1,7 @@
 //! The transport over the job's memory.
 
+mod push;
+
 use crate::layout::{
     self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, LANE_RUNS_BYTES, LANES, NIC_AT,
     NIC_BYTES, Piece, RUNS_AT, SLOTS_AT, STRIDE, Station,
@@ -10,17 +12,18 @@ use crate::pool::{self, HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
-use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering, spin_loop};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
-use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
+use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
 use parnass_base::process;
-use parnass_base::remains::{Pushing, Shown};
+use parnass_base::remains::Pushing;
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
     Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
 };
+use push::LENGTH_BITS;
 use std::io;
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
@@ -42,10 +45,6 @@ struct Peer {
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     reach: AtomicU8,
 }
-
-/// Bits of the length of a run in `next_run`.
-const LENGTH_BITS: u32 = 16;
-const _: () = assert!(RUN_BYTES < 1 << LENGTH_BITS);
 
 /// Bytes of a message that is not sent while it is received.
 const BULK_BYTES_AT_ONCE: usize = 64 << 10;
@@ -75,9 +74,6 @@ impl OwnLane {
 const TURN_NS: u64 = 700;
 /// For so long a rank whose processor nobody else wants looks before it sleeps: to be woken on an idle processor takes as long.
 const IDLE_NS: u64 = 40_000;
-
-/// Looks at whether a peer still pushes a message, before it counts as having lost its processor.
-const LOOKS_AT_PUSHING: u32 = 1_000;
 
 const UNKNOWN: u8 = 0;
 const REACHED: u8 = 1;
@@ -239,44 +235,6 @@ impl SharedMemory {
         Lane::new(&of.station.lanes[lane], slots).with_runs(of.runs.offset((lane * LANE_RUNS_BYTES) as i64))
     }
 
-    #[inline(always)]
-    fn outgoing<'a>(&'a self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
-        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
-        let alone = self.alone.load(Ordering::Relaxed);
-        let overlaps = self.patience.yields() == 0;
-        // Who is not alone locks with each message.
-        let hands_over = overlaps && (alone || follow == Follow::Nothing);
-        let shows = if alone { None } else { self.pushing.as_deref() };
-        let one_thread = || self.one_thread.load(Ordering::Relaxed);
-        let shows = shows.map(|pushing| Shown { pushing, one_thread: one_thread() });
-        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over, shows })
-    }
-
-    /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
-    fn post_run(
-        &self,
-        peer: &Peer,
-        tag: u32,
-        head: [u64; lane::HEAD],
-        length: usize,
-        write: impl FnMut(usize, UserAddress, usize),
-    ) -> Posting {
-        if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
-            return Posting::TooLong;
-        }
-        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        if !producer.overlaps || !peer.outgoing.runs_stand() {
-            return Posting::TooLong;
-        }
-        let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
-        let Some(next) = lane.push_run(producer, tag, head, length, write) else {
-            return Posting::TooLong;
-        };
-        self.ring_for(peer);
-        self.next_run.store((next.value() << LENGTH_BITS | length) as u64, Ordering::Relaxed);
-        Posting::Posted
-    }
-
     /// Tells a peer of a message.
     #[inline(always)]
     fn ring_for(&self, peer: &Peer) {
@@ -426,8 +384,7 @@ impl Transport for SharedMemory {
     #[inline]
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         let peer = self.peer(target);
-        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        let posted = lane.push(producer, tag, words);
+        let posted = self.push(peer, tag, words);
         if posted {
             self.ring_for(peer);
         }
@@ -449,8 +406,8 @@ impl Transport for SharedMemory {
             let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
             return self.post_run(peer, tag, head, length, write);
         }
-        let (lane, producer) = self.outgoing(peer, follow);
-        if !lane.push_bytes(producer, tag, head, source, length) {
+        let posted = self.push_bytes(peer, tag, head, source, length, follow);
+        if !posted {
             return Posting::Full;
         }
         self.ring_for(peer);
@@ -518,27 +475,7 @@ impl Transport for SharedMemory {
     }
 
     fn bury(&self, dead: &[u32]) -> bool {
-        let is_dead = |rank: &u32| dead.contains(rank);
-        let mut lanes: Vec<usize> = dead.iter().map(|rank| *rank as usize % self.lanes).collect();
-        lanes.sort_unstable();
-        lanes.dedup();
-        let bury = |number: usize| {
-            let lane = self.lane(self.own(), number);
-            let end = lane.tail();
-            // Nobody who uses this lane alone shows anything.
-            let mut living = (number as u32..self.size()).step_by(self.lanes).filter(|rank| !is_dead(rank));
-            let over = living.all(|rank| {
-                (0..LOOKS_AT_PUSHING).any(|_| {
-                    spin_loop();
-                    self.peer(rank).station.pushing.is_over()
-                })
-            });
-            if over {
-                lane.bury(end);
-            }
-            over
-        };
-        lanes.into_iter().all(bury)
+        self.bury_in_own(dead)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {
@@ -779,52 +716,6 @@ mod tests {
         theirs.processors.iter().for_each(|word| word.set(0));
         theirs.processors[7].set(1 << 63);
         assert!(one.runs_beside(1) && one.is_across(1));
-    }
-
-    /// Ranks 1, 9 and 17 use the same lane.
-    #[test]
-    fn what_the_dead_have_left_is_passed_once_nobody_living_writes() {
-        let file = JobMemory::create(18).unwrap();
-        let tuning = Tuning { yields: 0, ..Tuning::default() };
-        let attach = |rank| {
-            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            SharedMemory::attach_with(memory, rank, tuning).unwrap()
-        };
-        let (owner, one, nine, seventeen) = (attach(0), attach(1), attach(9), attach(17));
-        let take = |transport: &SharedMemory| {
-            let mut tags = Vec::new();
-            transport.take(0, 100, &mut |message| {
-                let whole = message.is_whole();
-                tags.extend((whole && message.tag != lane::NOTHING).then_some(message.tag));
-                whole
-            });
-            tags
-        };
-        let dies = |transport: &SharedMemory| {
-            let mut write = |at: usize, _: UserAddress, _: usize| assert_eq!(at, 0);
-            let post = || transport.post_written(0, 99, [0; 2], 8000, &mut write);
-            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(post)).is_err());
-        };
-        assert!(one.post(0, 1, &[]));
-        dies(&one);
-        dies(&nine);
-        assert!(seventeen.post(0, 17, &[]));
-        assert_eq!(take(&owner), [1]);
-        assert!(!owner.bury(&[1]), "9 may still write");
-        assert_eq!(take(&owner), [0; 0]);
-        assert!(owner.bury(&[9, 1]));
-        assert_eq!(take(&owner), [17]);
-        assert!(!owner.poll(0));
-        // In a lane that only one uses nothing is shown.
-        let file = JobMemory::create(2).unwrap();
-        let attach = |rank| {
-            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            SharedMemory::attach_with(memory, rank, tuning).unwrap()
-        };
-        let (owner, one) = (attach(0), attach(1));
-        dies(&one);
-        assert!(one.pushing.is_none() && take(&owner).is_empty() && owner.poll(0));
-        assert!(owner.bury(&[1]) && take(&owner).is_empty() && !owner.poll(0));
     }
 
     /// Its senders would make a fence for each message for good, though there may be a processor for each rank.

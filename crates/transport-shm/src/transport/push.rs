@@ -1,0 +1,201 @@
+//! How messages are put into the lanes of peers, and what those who died while they did so have left in the own ones.
+
+use super::{Peer, SharedMemory};
+use crate::layout::LANE_RUNS_BYTES;
+use parnass_base::atomics::{Ordering, spin_loop};
+use parnass_base::lane::{self, Lane, Producer, RUN_BYTES};
+use parnass_base::remains::Pushing;
+use parnass_base::{UserAddress, place};
+use parnass_transport::{Follow, Posting};
+
+/// Looks at whether a peer still pushes a message, before it counts as having lost its processor.
+const LOOKS_AT_PUSHING: u32 = 1_000;
+
+/// Bits of the length of a run in `next_run`.
+pub(super) const LENGTH_BITS: u32 = 16;
+const _: () = assert!(RUN_BYTES < 1 << LENGTH_BITS);
+
+impl SharedMemory {
+    #[inline(always)]
+    fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
+        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
+        let alone = self.alone.load(Ordering::Relaxed);
+        let overlaps = self.patience.yields() == 0;
+        // Who is not alone locks with each message.
+        let hands_over = overlaps && (alone || follow == Follow::Nothing);
+        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
+    }
+
+    /// Does what pushes a message into a lane that others use too, and shows it.
+    #[inline(always)]
+    fn beside_others<R>(&self, pushing: &Pushing, push: impl FnOnce() -> R) -> R {
+        let place = if self.one_thread.load(Ordering::Relaxed) { 0 } else { place::own() };
+        pushing.during(place, push)
+    }
+
+    /// As [`Lane::push`], into the lane that this process has at a peer.
+    #[inline(always)]
+    pub(super) fn push(&self, peer: &Peer, tag: u32, words: &[u64]) -> bool {
+        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
+        match &self.pushing {
+            Some(pushing) => self.beside_others(pushing, || lane.push(producer, tag, words)),
+            None => lane.push(producer, tag, words),
+        }
+    }
+
+    /// As [`Lane::push_bytes`], likewise.
+    #[inline(always)]
+    pub(super) fn push_bytes(
+        &self,
+        peer: &Peer,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+        follow: Follow,
+    ) -> bool {
+        if self.pushing.is_some() {
+            self.push_bytes_beside_others(peer, tag, head, source, length, follow)
+        } else {
+            self.push_bytes_to(peer, tag, head, source, length, follow)
+        }
+    }
+
+    #[inline(always)]
+    fn push_bytes_to(
+        &self,
+        peer: &Peer,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+        follow: Follow,
+    ) -> bool {
+        let (lane, producer) = self.outgoing(peer, follow);
+        lane.push_bytes(producer, tag, head, source, length)
+    }
+
+    /// As [`SharedMemory::push_bytes`], into a lane that others use too. Not in line, so that the other way is as short as if this one did not exist.
+    #[inline(never)]
+    fn push_bytes_beside_others(
+        &self,
+        peer: &Peer,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+        follow: Follow,
+    ) -> bool {
+        let Some(pushing) = &self.pushing else { return false };
+        self.beside_others(pushing, || self.push_bytes_to(peer, tag, head, source, length, follow))
+    }
+
+    /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
+    pub(super) fn post_run(
+        &self,
+        peer: &Peer,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        length: usize,
+        write: impl FnMut(usize, UserAddress, usize),
+    ) -> Posting {
+        if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
+            return Posting::TooLong;
+        }
+        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
+        if !producer.overlaps || !peer.outgoing.runs_stand() {
+            return Posting::TooLong;
+        }
+        let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
+        let push = || lane.push_run(producer, tag, head, length, write);
+        let pushed = match &self.pushing {
+            Some(pushing) => self.beside_others(pushing, push),
+            None => push(),
+        };
+        let Some(next) = pushed else { return Posting::TooLong };
+        self.ring_for(peer);
+        self.next_run.store((next.value() << LENGTH_BITS | length) as u64, Ordering::Relaxed);
+        Posting::Posted
+    }
+
+    /// See [`Transport::bury`].
+    pub(super) fn bury_in_own(&self, dead: &[u32]) -> bool {
+        let is_dead = |rank: &u32| dead.contains(rank);
+        let mut lanes: Vec<usize> = dead.iter().map(|rank| *rank as usize % self.lanes).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        let bury = |number: usize| {
+            let lane = self.lane(self.own(), number);
+            let end = lane.tail();
+            // Nobody who uses this lane alone shows anything.
+            let mut living =
+                (number as u32..self.memory.size()).step_by(self.lanes).filter(|rank| !is_dead(rank));
+            let over = living.all(|rank| {
+                let mut looks = 0;
+                self.peer(rank).station.pushing.is_over(|| {
+                    looks += 1;
+                    spin_loop();
+                    looks < LOOKS_AT_PUSHING
+                })
+            });
+            if over {
+                lane.bury(end);
+            }
+            over
+        };
+        lanes.into_iter().all(bury)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{JobMemory, Tuning};
+    use parnass_transport::Transport;
+
+    /// Ranks 1, 9 and 17 use the same lane.
+    #[test]
+    fn what_the_dead_have_left_is_passed_once_nobody_living_writes() {
+        let file = JobMemory::create(18).unwrap();
+        let tuning = Tuning { yields: 0, ..Tuning::default() };
+        let attach = |rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            SharedMemory::attach_with(memory, rank, tuning).unwrap()
+        };
+        let (owner, one, nine, seventeen) = (attach(0), attach(1), attach(9), attach(17));
+        let take = |transport: &SharedMemory| {
+            let mut tags = Vec::new();
+            transport.take(0, 100, &mut |message| {
+                let whole = message.is_whole();
+                tags.extend((whole && message.tag != lane::NOTHING).then_some(message.tag));
+                whole
+            });
+            tags
+        };
+        let dies = |transport: &SharedMemory| {
+            let mut write = |at: usize, _: UserAddress, _: usize| assert_eq!(at, 0);
+            let post = || transport.post_written(0, 99, [0; 2], 8000, &mut write);
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(post)).is_err());
+        };
+        assert!(one.post(0, 1, &[]));
+        dies(&one);
+        dies(&nine);
+        assert!(seventeen.post(0, 17, &[]));
+        assert_eq!(take(&owner), [1]);
+        assert!(!owner.bury(&[1]), "9 may still write");
+        assert_eq!(take(&owner), [0; 0]);
+        assert!(owner.bury(&[9, 1]));
+        assert_eq!(take(&owner), [17]);
+        assert!(!owner.poll(0));
+        // In a lane that only one uses nothing is shown.
+        let file = JobMemory::create(2).unwrap();
+        let attach = |rank| {
+            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+            SharedMemory::attach_with(memory, rank, tuning).unwrap()
+        };
+        let (owner, one) = (attach(0), attach(1));
+        dies(&one);
+        assert!(one.pushing.is_none() && take(&owner).is_empty() && owner.poll(0));
+        assert!(owner.bury(&[1]) && take(&owner).is_empty() && !owner.poll(0));
+    }
+}
