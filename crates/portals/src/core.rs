@@ -30,6 +30,7 @@ use crate::wheel::Wheels;
 use parnass_base::Word64;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering, full_fence};
 use parnass_base::lane::{self, Arrived, write_words};
+use parnass_base::lock::Acquired;
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer, watch};
 use parnass_transport::{Bulk, MemoryError, Prospect, Transport, Waiting};
@@ -201,7 +202,10 @@ impl Core {
 
     #[cold]
     fn lock_slowly(&self, nic: &Nic) {
-        nic.lock().acquire(self.holder, LOCK_SPINS, self.transport.holder_lives());
+        let acquired = nic.lock().acquire(self.holder, LOCK_SPINS, self.transport.holder_lives());
+        if acquired == Acquired::Inherited {
+            nic.parked.let_in();
+        }
     }
 
     pub fn delayed(&self) -> MutexGuard<'_, Vec<VecDeque<Delayed>>> {

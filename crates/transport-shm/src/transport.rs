@@ -465,6 +465,10 @@ impl Transport for SharedMemory {
                 }
                 position += slots as u64;
                 here += 1;
+                // Who takes in for another one may die before the next: this one is not taken a second time then.
+                if of != self.rank {
+                    lane.advance(position);
+                }
             }
             if here != 0 {
                 lane.advance(position);

@@ -198,4 +198,25 @@ mod tests {
         assert!(one.pushing.is_none() && take(&owner).is_empty() && owner.poll(0));
         assert!(owner.bury(&[1]) && take(&owner).is_empty() && !owner.poll(0));
     }
+
+    #[test]
+    fn what_one_has_taken_in_for_another_before_it_dies_is_not_taken_again() {
+        let file = JobMemory::create(2).unwrap();
+        let attach =
+            |rank| SharedMemory::attach(JobMemory::open(file.try_clone().unwrap()).unwrap(), rank).unwrap();
+        let (owner, one) = (attach(0), attach(1));
+        (1..=3).for_each(|tag| assert!(one.post(0, tag, &[])));
+        let mut dies = |message: &lane::Arrived| {
+            assert_ne!(message.tag, 2);
+            true
+        };
+        let take = || one.take(0, 100, &mut dies);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(take)).is_err());
+        let mut tags = Vec::new();
+        owner.take(0, 100, &mut |message| {
+            tags.push(message.tag);
+            true
+        });
+        assert_eq!(tags, [2, 3]);
+    }
 }
