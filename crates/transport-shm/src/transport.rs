@@ -401,17 +401,11 @@ impl Transport for SharedMemory {
         length: usize,
         follow: Follow,
     ) -> Posting {
-        let peer = self.peer(target);
-        if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
-            return self.post_run(peer, tag, head, length, write);
+        if self.pushing.is_some() {
+            self.post_bytes_beside_others(target, tag, head, source, length, follow)
+        } else {
+            self.post_bytes_as::<false>(target, tag, head, source, length, follow)
         }
-        let posted = self.push_bytes(peer, tag, head, source, length, follow);
-        if !posted {
-            return Posting::Full;
-        }
-        self.ring_for(peer);
-        Posting::Posted
     }
 
     fn post_written(

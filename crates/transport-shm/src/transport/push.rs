@@ -43,51 +43,47 @@ impl SharedMemory {
         }
     }
 
-    /// As [`Lane::push_bytes`], likewise.
+    /// As [`Transport::post_bytes`]; `BESIDE`: into a lane that others use too.
     #[inline(always)]
-    pub(super) fn push_bytes(
+    pub(super) fn post_bytes_as<const BESIDE: bool>(
         &self,
-        peer: &Peer,
+        target: u32,
         tag: u32,
         head: [u64; lane::HEAD],
         source: UserAddress,
         length: usize,
         follow: Follow,
-    ) -> bool {
-        if self.pushing.is_some() {
-            self.push_bytes_beside_others(peer, tag, head, source, length, follow)
-        } else {
-            self.push_bytes_to(peer, tag, head, source, length, follow)
+    ) -> Posting {
+        let peer = self.peer(target);
+        if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
+            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
+            return self.post_run(peer, tag, head, length, write);
         }
-    }
-
-    #[inline(always)]
-    fn push_bytes_to(
-        &self,
-        peer: &Peer,
-        tag: u32,
-        head: [u64; lane::HEAD],
-        source: UserAddress,
-        length: usize,
-        follow: Follow,
-    ) -> bool {
         let (lane, producer) = self.outgoing(peer, follow);
-        lane.push_bytes(producer, tag, head, source, length)
+        let push = || lane.push_bytes(producer, tag, head, source, length);
+        let posted = match &self.pushing {
+            Some(pushing) if BESIDE => self.beside_others(pushing, push),
+            _ => push(),
+        };
+        if !posted {
+            return Posting::Full;
+        }
+        self.ring_for(peer);
+        Posting::Posted
     }
 
-    /// As [`SharedMemory::push_bytes`], into a lane that others use too. Not in line, so that the other way is as short as if this one did not exist.
+    /// Not in line, so that the other way is as short as if this one did not exist.
     #[inline(never)]
-    fn push_bytes_beside_others(
+    pub(super) fn post_bytes_beside_others(
         &self,
-        peer: &Peer,
+        target: u32,
         tag: u32,
         head: [u64; lane::HEAD],
         source: UserAddress,
         length: usize,
         follow: Follow,
-    ) -> bool {
-        let Some(pushing) = &self.pushing else { return false };
-        self.beside_others(pushing, || self.push_bytes_to(peer, tag, head, source, length, follow))
+    ) -> Posting {
+        self.post_bytes_as::<true>(target, tag, head, source, length, follow)
     }
 
     /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
