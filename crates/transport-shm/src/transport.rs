@@ -44,6 +44,8 @@ struct Peer {
     known_head: AtomicU64,
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     reach: AtomicU8,
+    /// Its process is known to have ended. Its number may be another's by now.
+    gone: AtomicBool,
 }
 
 /// Bytes of a message that is not sent while it is received.
@@ -162,6 +164,7 @@ impl SharedMemory {
                     runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
                     known_head: AtomicU64::new(0),
                     reach: AtomicU8::new(UNKNOWN),
+                    gone: AtomicBool::new(false),
                 }
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use super::{Peer, SharedMemory};
 use crate::layout::LANE_RUNS_BYTES;
+use crate::process_memory;
 use parnass_base::atomics::{Ordering, spin_loop};
 use parnass_base::lane::{self, Lane, Producer, RUN_BYTES};
 use parnass_base::remains::Pushing;
@@ -116,24 +117,38 @@ impl SharedMemory {
 
     /// See [`Transport::bury`].
     pub(super) fn bury_in_own(&self, dead: &[u32]) -> bool {
-        let is_dead = |rank: &u32| dead.contains(rank);
+        // One that counts as dead may live on for a while, cut off from others.
+        let is_gone = |rank| {
+            let peer = self.peer(rank);
+            let ends = || !process_memory::runs(peer.station.process.load(Ordering::Relaxed));
+            if dead.contains(&rank) && !peer.gone.load(Ordering::Relaxed) && ends() {
+                peer.gone.store(true, Ordering::Relaxed);
+            }
+            peer.gone.load(Ordering::Relaxed)
+        };
         let mut lanes: Vec<usize> = dead.iter().map(|rank| *rank as usize % self.lanes).collect();
         lanes.sort_unstable();
         lanes.dedup();
         let bury = |number: usize| {
             let lane = self.lane(self.own(), number);
             let end = lane.tail();
-            // Nobody who uses this lane alone shows anything.
-            let mut living =
-                (number as u32..self.memory.size()).step_by(self.lanes).filter(|rank| !is_dead(rank));
-            let over = living.all(|rank| {
+            if self.pushing.is_none() {
+                // Nobody else uses it, so that nothing is shown, and nobody waits behind what is left there.
+                if is_gone(number as u32) {
+                    lane.bury(end);
+                }
+                return true;
+            }
+            let is_over = |rank| {
                 let mut looks = 0;
                 self.peer(rank).station.pushing.is_over(|| {
                     looks += 1;
                     spin_loop();
                     looks < LOOKS_AT_PUSHING
                 })
-            });
+            };
+            let mut senders = (number as u32..self.memory.size()).step_by(self.lanes);
+            let over = senders.all(|rank| is_over(rank) || is_gone(rank));
             if over {
                 lane.bury(end);
             }
@@ -148,6 +163,9 @@ mod tests {
     use super::*;
     use crate::{JobMemory, Tuning};
     use parnass_transport::Transport;
+
+    /// No process has this number.
+    const GONE: u32 = i32::MAX as u32;
 
     /// Ranks 1, 9 and 17 use the same lane.
     #[test]
@@ -178,7 +196,12 @@ mod tests {
         dies(&nine);
         assert!(seventeen.post(0, 17, &[]));
         assert_eq!(take(&owner), [1]);
+        let is_gone =
+            |transport: &SharedMemory| transport.own().station.process.store(GONE, Ordering::Relaxed);
+        assert!(!owner.bury(&[1]), "both may still write");
+        is_gone(&one);
         assert!(!owner.bury(&[1]), "9 may still write");
+        is_gone(&nine);
         assert_eq!(take(&owner), [0; 0]);
         assert!(owner.bury(&[9, 1]));
         assert_eq!(take(&owner), [17]);
@@ -192,6 +215,8 @@ mod tests {
         let (owner, one) = (attach(0), attach(1));
         dies(&one);
         assert!(one.pushing.is_none() && take(&owner).is_empty() && owner.poll(0));
+        assert!(owner.bury(&[1]) && owner.poll(0), "it may go on");
+        is_gone(&one);
         assert!(owner.bury(&[1]) && take(&owner).is_empty() && !owner.poll(0));
     }
 
