@@ -49,10 +49,13 @@ const READ_AHEAD: u64 = 4;
 /// producer may have lost its processor.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 2_000 };
 
+/// The tag of what is no message: of further slots, and of what producers that died have left ([`crate::remains`]).
+pub const NOTHING: u32 = 0;
+
 /// A message: 32 bits of tag and seven words, all opaque here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Opaque; typically kind, length and source.
+    /// Opaque but for [`NOTHING`]; typically kind, length and source.
     pub tag: u32,
     /// Opaque.
     pub words: [u64; WORDS],
@@ -277,7 +280,7 @@ impl<'a> Lane<'a> {
     }
 
     #[inline(always)]
-    fn slot(&self, position: u64) -> &'a Slot {
+    pub(crate) fn slot(&self, position: u64) -> &'a Slot {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
@@ -403,7 +406,7 @@ impl<'a> Lane<'a> {
 
     /// Claims `count` positions in a row, unless more than `room` would be in use; the first of them.
     #[inline(always)]
-    fn claim(&self, producer: Producer<'_>, count: u64, room: usize) -> Option<u64> {
+    pub(crate) fn claim(&self, producer: Producer<'_>, count: u64, room: usize) -> Option<u64> {
         let room = room as u64;
         let mut tail = self.control.tail.load(Ordering::Relaxed);
         loop {
@@ -425,10 +428,11 @@ impl<'a> Lane<'a> {
                 self.control.tail.store(tail + count, Ordering::Relaxed);
                 return Some(tail);
             }
+            // Release pairs with the acquire in `tail`: that this producer pushes was shown before.
             match self.control.tail.compare_exchange_weak(
                 tail,
                 tail + count,
-                Ordering::Relaxed,
+                Ordering::Release,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return Some(tail),
@@ -441,6 +445,18 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.control.head.load(Ordering::Relaxed)
+    }
+
+    /// The position that is claimed next. Who has claimed one before it in a lane with several producers shows by now that it pushes, or does no
+    /// longer.
+    pub fn tail(&self) -> u64 {
+        // Acquire pairs with the release in `claim`, which all later claims go on with.
+        self.control.tail.load(Ordering::Acquire)
+    }
+
+    /// How many slots follow the one at `position`, if that has been committed.
+    pub(crate) fn further(&self, position: u64) -> Option<u64> {
+        self.peek(position).map(|word| word >> FURTHER_SHIFT & MOST_FURTHER as u64)
     }
 
     /// Word 0 of the slot at `position`, if it has been committed.

@@ -12,12 +12,12 @@
 use crate::table::{POSTED_MOST, STRIPE_WORDS, UNEXPECTED_MOST, WORDS};
 use crate::{Any, Home, Locked, Program, Stripe};
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
-use parnass_base::{Placed, Window, record};
+use parnass_base::{Placed, Window, place, record};
 
 /// How much memory that is.
 pub const BYTES: usize = 2048;
 /// Stripes besides the first.
-const STRIPES: usize = 7;
+const STRIPES: usize = place::PLACES;
 const STRIPE_ROOM: usize = 8;
 /// Room for high-water marks that are watched.
 const MARKS: usize = 4;
@@ -83,36 +83,6 @@ fn add(word: &AtomicU64, amount: u64) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
 }
 
-/// The stripes that no thread has to itself, a bit each. The last one is shared by all who have none.
-static FREE_STRIPES: std::sync::atomic::AtomicU32 =
-    std::sync::atomic::AtomicU32::new((1 << SHARED_STRIPE) - 1);
-const SHARED_STRIPE: usize = STRIPES - 1;
-
-/// The stripe of a thread.
-struct OwnStripe(usize);
-
-impl OwnStripe {
-    fn claim() -> OwnStripe {
-        // Acquire pairs with the release in `drop`: what its last owner has counted is visible.
-        let claimed = FREE_STRIPES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| {
-            (free != 0).then(|| free & (free - 1))
-        });
-        OwnStripe(claimed.map_or(SHARED_STRIPE, |free| free.trailing_zeros() as usize))
-    }
-}
-
-impl Drop for OwnStripe {
-    fn drop(&mut self) {
-        if self.0 != SHARED_STRIPE {
-            FREE_STRIPES.fetch_or(1 << self.0, Ordering::Release);
-        }
-    }
-}
-
-thread_local! {
-    static OWN_STRIPE: OwnStripe = OwnStripe::claim();
-}
-
 impl Counters {
     /// Those in the first [`BYTES`] bytes of `memory`.
     ///
@@ -136,10 +106,9 @@ impl Counters {
 
     #[inline(never)]
     fn sent_short_beside_others(&self, bytes: u64) {
-        // A thread that ends may still send when its stripe is gone.
-        let own = OWN_STRIPE.try_with(|own| own.0).unwrap_or(SHARED_STRIPE);
+        let own = place::own();
         let stripe = &self.0.stripes[own];
-        if own != SHARED_STRIPE {
+        if own != place::SHARED {
             add(&stripe[0], 1);
             add(&stripe[1], bytes);
         } else {

@@ -171,8 +171,16 @@ impl Process {
     #[cold]
     pub(crate) fn take_in_news(&self) {
         self.faults.news.swap(false, Ordering::Acquire);
-        loop {
-            let Some(news) = lock(&self.faults.inbox).pop_front() else { break };
+        let told = {
+            let mut inbox = lock(&self.faults.inbox);
+            if !self.bury(&inbox) {
+                // What the dead had sent whole is not all here: they count as alive a little longer.
+                self.faults.news.store(true, Ordering::Release);
+                return;
+            }
+            std::mem::take(&mut *inbox)
+        };
+        for news in told {
             match news {
                 News::Failed(ranks) => self.note_failed(&ranks),
                 News::Revoked { context } => self.note_revoked(context),
@@ -193,12 +201,31 @@ impl Process {
         }
     }
 
+    /// The processes of these ranks, but for this one.
+    fn others(&self, ranks: &[u32]) -> impl Iterator<Item = ProcessId> {
+        ranks.iter().copied().filter(|rank| *rank < self.size() && *rank != self.me().0).map(ProcessId)
+    }
+
+    /// Buries those whose death is told in the news. `false`: to be called again.
+    fn bury(&self, told: &VecDeque<News>) -> bool {
+        let mut dead = self.faults.known().failed.clone();
+        let known = dead.len();
+        for news in told {
+            let ranks = match news {
+                News::Failed(ranks) => ranks,
+                News::Agreed { decision, .. } => &decision.failed,
+                News::Revoked { .. } => continue,
+            };
+            dead.extend(self.others(ranks));
+        }
+        dead.len() == known || self.nic().bury(&dead)
+    }
+
     fn note_failed(&self, ranks: &[u32]) {
-        let processes = ranks.iter().copied().filter(|rank| *rank < self.size() && *rank != self.me().0);
         let new: Vec<ProcessId> = {
             let mut known = self.faults.known();
             let new: Vec<ProcessId> =
-                processes.map(ProcessId).filter(|process| !known.failed.contains(process)).collect();
+                self.others(ranks).filter(|process| !known.failed.contains(process)).collect();
             known.failed.extend(&new);
             new
         };

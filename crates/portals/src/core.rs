@@ -30,6 +30,7 @@ use crate::wheel::Wheels;
 use parnass_base::Word64;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering, full_fence};
 use parnass_base::lane::{self, Arrived, write_words};
+use parnass_base::lock::Acquired;
 use parnass_counters as counters;
 use parnass_counters::{Counters, Observer, watch};
 use parnass_transport::{Bulk, MemoryError, Prospect, Transport, Waiting};
@@ -75,6 +76,8 @@ pub struct Core {
     pub movers: AtomicU32,
     /// A call that could not be answered yet, because the NIC concerned was being driven.
     pub unanswered: AtomicBool,
+    /// [`Interface::bury`](crate::Interface::bury) is to be called again.
+    pub buries: AtomicBool,
     /// How long the last message was that this process has written to where it belongs; 0 where that says nothing, or is used.
     pub came: AtomicU32,
     pub stopping: AtomicBool,
@@ -160,6 +163,7 @@ impl Core {
             outstanding_count: AtomicU32::new(0),
             movers: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
+            buries: AtomicBool::new(false),
             came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),
@@ -198,7 +202,10 @@ impl Core {
 
     #[cold]
     fn lock_slowly(&self, nic: &Nic) {
-        nic.lock().acquire(self.holder, LOCK_SPINS, self.transport.holder_lives());
+        let acquired = nic.lock().acquire(self.holder, LOCK_SPINS, self.transport.holder_lives());
+        if acquired == Acquired::Inherited {
+            nic.parked.let_in();
+        }
     }
 
     pub fn delayed(&self) -> MutexGuard<'_, Vec<VecDeque<Delayed>>> {

@@ -15,6 +15,18 @@ use parnass_transport::Bulk;
 const ROUNDS: u32 = 10_000;
 
 impl Core {
+    /// See [`Interface::bury`].
+    #[cold]
+    pub fn bury(&self, dead: &[ProcessId]) -> bool {
+        let dead: Vec<u32> = dead.iter().map(|peer| peer.0).filter(|peer| !self.is_far(*peer)).collect();
+        let nic = self.own();
+        self.lock(nic);
+        let buried = self.transport.bury(&dead);
+        nic.lock().release();
+        self.buries.store(!buried, Ordering::Relaxed);
+        buried
+    }
+
     /// See [`Interface::fail`].
     #[cold]
     pub fn fail(&self, peer: u32) {

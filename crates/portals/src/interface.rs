@@ -399,6 +399,12 @@ impl Interface {
         peers.for_each(|peer| self.core.tallies.of(peer.0).go_the_long_way());
     }
 
+    /// Removes what these peers, which are dead, were in the middle of sending, so that all that they have sent whole is there; to be called before
+    /// [`Interface::fail`]. `false`: somebody who lives is in the middle of a message; to be called again.
+    pub fn bury(&self, dead: &[ProcessId]) -> bool {
+        self.core.bury(dead)
+    }
+
     /// A peer is dead. What this process has under way with it fails: messages to it that had not gone yet, and messages from it whose
     /// data had not come yet. Entries that name it stay; messages that it had sent as a whole can still be received. A direct put that it had
     /// been told of stays without an event.

@@ -118,6 +118,12 @@ impl Parked {
         place < MOST
     }
 
+    /// The one who kept the owner's thread out has died. The lock is held.
+    #[cold]
+    pub fn let_in(&self) {
+        self.control.door.open();
+    }
+
     /// The first entry that takes this message.
     pub fn look(&self, source: u32, match_bits: u64) -> Option<MatchEntry> {
         self.all().iter().find(|entry| entry.takes(source, match_bits)).map(Waiting::entry)

@@ -32,7 +32,7 @@ const BESIDE_NS: u64 = 1_000;
 const LOOKS_BESIDE: u32 = 16;
 /// How long to sleep at most while something waits for room that nobody announces.
 const ROOM_PAUSE: Duration = Duration::from_micros(200);
-/// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it.
+/// How long to sleep at most while a peer's NIC was busy when this process wanted to drive it, or a peer was in the middle of a message.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// How long to sleep at most while a peer has not taken in what it was sent. It waits, and is about to; or it stops waiting without
 /// having looked, and nobody rings for that.
@@ -399,6 +399,9 @@ impl Core {
             } else if self.leave_unread() {
                 limit = Some(limit.unwrap_or(UNREAD_PAUSE));
             }
+        }
+        if self.buries.load(Ordering::Relaxed) {
+            limit = Some(limit.unwrap_or(BUSY_PAUSE));
         }
         let limit = limit.map(|limit| Instant::now() + limit);
         let deadline = limit.into_iter().chain(deadline).min();

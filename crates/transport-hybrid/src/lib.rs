@@ -306,6 +306,12 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         near + far
     }
 
+    fn bury(&self, dead: &[u32]) -> bool {
+        let near: Vec<u32> =
+            dead.iter().map(|peer| self.place(*peer)).filter(|place| *place != FAR).collect();
+        self.near.bury(&near)
+    }
+
     fn claim(&self, length: usize) -> Option<Bulk> {
         self.near.claim(length)
     }

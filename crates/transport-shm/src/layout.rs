@@ -1,4 +1,4 @@
-//! The layout of the job's memory file, version 13. The document is docs/wire/shared-memory.md.
+//! The layout of the job's memory file. The document is docs/wire/shared-memory.md.
 //!
 //! ```text
 //! page 0                  header
@@ -15,6 +15,7 @@
 use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, MOST_FURTHER, RUN_BYTES, RUNS, Slot};
+use parnass_base::remains::Pushing;
 use parnass_base::{PAGE, Record, Word32, Word64};
 use parnass_counters::BYTES as COUNTERS_BYTES;
 use parnass_transport::Waiting;
@@ -22,7 +23,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 16;
+pub const LAYOUT_VERSION: u32 = 17;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -130,7 +131,9 @@ pub struct Station {
     _pad7: [Word64; 7],
     /// The processors it may run on, 0 to 511.
     pub processors: [Word64; 8],
-    _reserved: [Word64; 8 * 10],
+    /// Threads that are pushing to lanes that other ranks use too.
+    pub pushing: Pushing,
+    _reserved: [Word64; 8 * 9],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],
 }

@@ -2,6 +2,7 @@
 
 use parnass_base::UserAddress;
 use parnass_transport::MemoryError;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,4 +67,35 @@ pub fn lives(process: u32) -> bool {
     // SAFETY: signal 0 only asks.
     let result = unsafe { libc::kill(process as libc::pid_t, 0) };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Whether a process with this number still runs: as [`lives`], but one that has ended and that nobody has waited for does not.
+pub fn runs(process: u32) -> bool {
+    // SAFETY: makes a descriptor, or fails.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) } as i32;
+    if descriptor < 0 {
+        return lives(process);
+    }
+    // SAFETY: it was made just now, and nobody else has it.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let mut ended = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which stays open meanwhile; does not wait.
+    unsafe { libc::poll(&raw mut ended, 1, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_ended_does_not_run() {
+        assert!(runs(process_number()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while runs(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(lives(child.id()), "nobody has waited for it");
+        child.wait().unwrap();
+        assert!(!runs(child.id()) && !lives(child.id()));
+    }
 }

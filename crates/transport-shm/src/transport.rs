@@ -1,5 +1,7 @@
 //! The transport over the job's memory.
 
+mod push;
+
 use crate::layout::{
     self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, LANE_RUNS_BYTES, LANES, NIC_AT,
     NIC_BYTES, Piece, RUNS_AT, SLOTS_AT, STRIDE, Station,
@@ -13,13 +15,15 @@ use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
-use parnass_base::lane::{self, Arrived, Lane, LaneControl, Producer, RUN_BYTES, Slot};
+use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
 use parnass_base::process;
+use parnass_base::remains::Pushing;
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
     Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
 };
+use push::LENGTH_BITS;
 use std::io;
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
@@ -40,11 +44,9 @@ struct Peer {
     known_head: AtomicU64,
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     reach: AtomicU8,
+    /// Its process is known to have ended. Its number may be another's by now.
+    gone: AtomicBool,
 }
-
-/// Bits of the length of a run in `next_run`.
-const LENGTH_BITS: u32 = 16;
-const _: () = assert!(RUN_BYTES < 1 << LENGTH_BITS);
 
 /// Bytes of a message that is not sent while it is received.
 const BULK_BYTES_AT_ONCE: usize = 64 << 10;
@@ -99,6 +101,10 @@ pub struct SharedMemory {
     lane_bytes: usize,
     /// Whether the lanes of this process are its own, and one thread uses them.
     alone: AtomicBool,
+    /// Where it shows that it pushes, if its lanes are not its own.
+    pushing: Option<Placed<Pushing>>,
+    /// Whether one thread sends.
+    one_thread: AtomicBool,
     /// Whether sleepers elsewhere can force a fence on this process, so that it rings lightly.
     rings_lightly: bool,
     /// Whether all who ring this process make fences.
@@ -158,6 +164,7 @@ impl SharedMemory {
                     runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
                     known_head: AtomicU64::new(0),
                     reach: AtomicU8::new(UNKNOWN),
+                    gone: AtomicBool::new(false),
                 }
             })
             .collect();
@@ -184,6 +191,11 @@ impl SharedMemory {
             patience,
             lane_bytes: layout::lane_bytes(slots_per_lane),
             alone: AtomicBool::new(size as usize <= lanes),
+            pushing: (size as usize > lanes).then(|| {
+                let at = PAGE + rank as usize * STRIDE + offset_of!(Station, pushing);
+                memory.region.window(0, memory.region.len()).record(at)
+            }),
+            one_thread: AtomicBool::new(true),
             rings_lightly,
             rung_with_fences: AtomicBool::new(!rings_lightly),
             cross_memory: false,
@@ -224,41 +236,6 @@ impl SharedMemory {
         let first = lane * self.slots_per_lane;
         let slots = &of.slots[first..first + self.slots_per_lane];
         Lane::new(&of.station.lanes[lane], slots).with_runs(of.runs.offset((lane * LANE_RUNS_BYTES) as i64))
-    }
-
-    #[inline(always)]
-    fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
-        let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
-        let alone = self.alone.load(Ordering::Relaxed);
-        let overlaps = self.patience.yields() == 0;
-        // Who is not alone locks with each message.
-        let hands_over = overlaps && (alone || follow == Follow::Nothing);
-        (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
-    }
-
-    /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
-    fn post_run(
-        &self,
-        peer: &Peer,
-        tag: u32,
-        head: [u64; lane::HEAD],
-        length: usize,
-        write: impl FnMut(usize, UserAddress, usize),
-    ) -> Posting {
-        if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
-            return Posting::TooLong;
-        }
-        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        if !producer.overlaps || !peer.outgoing.runs_stand() {
-            return Posting::TooLong;
-        }
-        let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
-        let Some(next) = lane.push_run(producer, tag, head, length, write) else {
-            return Posting::TooLong;
-        };
-        self.ring_for(peer);
-        self.next_run.store((next.value() << LENGTH_BITS | length) as u64, Ordering::Relaxed);
-        Posting::Posted
     }
 
     /// Tells a peer of a message.
@@ -410,8 +387,7 @@ impl Transport for SharedMemory {
     #[inline]
     fn post(&self, target: u32, tag: u32, words: &[u64]) -> bool {
         let peer = self.peer(target);
-        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        let posted = lane.push(producer, tag, words);
+        let posted = self.push(peer, tag, words);
         if posted {
             self.ring_for(peer);
         }
@@ -428,17 +404,11 @@ impl Transport for SharedMemory {
         length: usize,
         follow: Follow,
     ) -> Posting {
-        let peer = self.peer(target);
-        if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
-            return self.post_run(peer, tag, head, length, write);
+        if self.pushing.is_some() {
+            self.post_bytes_beside_others(target, tag, head, source, length, follow)
+        } else {
+            self.post_bytes_as::<false>(target, tag, head, source, length, follow)
         }
-        let (lane, producer) = self.outgoing(peer, follow);
-        if !lane.push_bytes(producer, tag, head, source, length) {
-            return Posting::Full;
-        }
-        self.ring_for(peer);
-        Posting::Posted
     }
 
     fn post_written(
@@ -463,6 +433,7 @@ impl Transport for SharedMemory {
 
     fn several_threads(&self) {
         self.alone.store(false, Ordering::Relaxed);
+        self.one_thread.store(false, Ordering::Relaxed);
     }
 
     #[inline]
@@ -491,6 +462,10 @@ impl Transport for SharedMemory {
                 }
                 position += slots as u64;
                 here += 1;
+                // Who takes in for another one may die before the next: this one is not taken a second time then.
+                if of != self.rank {
+                    lane.advance(position);
+                }
             }
             if here != 0 {
                 lane.advance(position);
@@ -498,6 +473,10 @@ impl Transport for SharedMemory {
             }
         }
         taken
+    }
+
+    fn bury(&self, dead: &[u32]) -> bool {
+        self.bury_in_own(dead)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {

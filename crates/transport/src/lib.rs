@@ -158,6 +158,14 @@ pub trait Transport: Send + Sync {
     /// per `of`: the holder of its NIC's lock.
     fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Arrived) -> bool) -> usize;
 
+    /// These processes are dead: what they have left in the mailbox of this process in the middle of a message is no message, and nothing waits for the
+    /// rest. All that they had sent whole is there then. To be called by the holder of this process's NIC's lock. `false`: what is of the dead is not
+    /// known yet, since somebody who lives is in the middle of a message; to be called again.
+    fn bury(&self, dead: &[u32]) -> bool {
+        let _ = dead;
+        true
+    }
+
     /// Bulk memory of this process for `length` bytes, or none now.
     fn claim(&self, length: usize) -> Option<Bulk>;
 
