@@ -274,9 +274,12 @@ impl<P: Pipe> Incoming<P> {
         !self.ready.is_empty()
     }
 
-    /// Whether something of a link was read that nobody has taken; of others the kernel tells who is armed.
+    /// Whether something of a link was read that nobody has taken, perhaps.
     pub fn has_read(&self) -> bool {
-        let has_read = |stream: &Stream<P>| stream.held.is_some() || stream.start != stream.end;
+        // What is encrypted may be read, and lie where it is opened.
+        let has_read = |stream: &Stream<P>| {
+            stream.held.is_some() || stream.start != stream.end || stream.opener.is_some()
+        };
         self.ready.iter().any(|number| has_read(&self.streams[*number]))
     }
 

@@ -211,7 +211,9 @@ impl<C: Carrier> Network for StreamNetwork<C> {
         }
         self.streams.send_own_gathered();
         let Some(incoming) = try_lock(&self.streams.incoming) else { return true };
-        incoming.has_read() || self.streams.has_told()
+        // Only of what lies in the kernel is told who is armed.
+        let holds = if C::SETTLES { incoming.has_ready() } else { incoming.has_read() };
+        holds || self.streams.has_told()
     }
 
     fn more_follows(&self, target: u32) {
