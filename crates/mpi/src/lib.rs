@@ -37,6 +37,7 @@ pub use group::Group;
 pub use info::Info;
 pub use io::File;
 pub use op::Op;
+pub use parnass_portals::piped_most;
 pub use process::{Process, Settings, ThreadLevel};
 pub use progress::Activity;
 pub use pt2pt::SendMode;

@@ -17,15 +17,16 @@ pub struct Live {
 /// So many buffers of a message that may go through a pipe fit into a core's own cache.
 const CACHED: usize = 4;
 
-fn piped_most(tuning: Tuning) -> u64 {
-    if tuning.piped_most == 0 { (process::own_cache() / CACHED) as u64 } else { tuning.piped_most }
+/// The longest message, in bytes, that goes through a pipe where both wait and the kernel could copy it, if this was chosen; 0: none was.
+pub fn piped_most(chosen: u64) -> u64 {
+    if chosen == 0 { (process::own_cache() / CACHED) as u64 } else { chosen }
 }
 
 impl Live {
     pub fn new(tuning: Tuning) -> Live {
         Live {
             receive_spins: AtomicU32::new(tuning.receive_spins),
-            piped_most: AtomicU64::new(piped_most(tuning)),
+            piped_most: AtomicU64::new(piped_most(tuning.piped_most)),
             helper_from_bytes: AtomicU64::new(tuning.helper_from_bytes),
             helper_pause: AtomicU32::new(tuning.helper_pause),
             helper_looks: AtomicU32::new(tuning.helper_looks),
@@ -35,7 +36,7 @@ impl Live {
     /// Replaces all values.
     pub fn set(&self, tuning: Tuning) {
         self.receive_spins.store(tuning.receive_spins, Ordering::Relaxed);
-        self.piped_most.store(piped_most(tuning), Ordering::Relaxed);
+        self.piped_most.store(piped_most(tuning.piped_most), Ordering::Relaxed);
         self.helper_from_bytes.store(tuning.helper_from_bytes, Ordering::Relaxed);
         self.helper_pause.store(tuning.helper_pause, Ordering::Relaxed);
         self.helper_looks.store(tuning.helper_looks, Ordering::Relaxed);

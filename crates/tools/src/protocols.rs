@@ -6,6 +6,7 @@ use parnass_tunables::{self as tunables, Settings, TABLE};
 use serde_json::{Value, json};
 
 use crate::info::{Facts, limit, row};
+use parnass_mpi::piped_most;
 
 /// A value with its name and where it came from: "spins = 8000 (default)".
 fn chosen(settings: &Settings, index: usize) -> String {
@@ -30,15 +31,18 @@ pub fn text(facts: &Facts) -> String {
     let switch = chosen(tunables::DIRECT);
     let copy = match (&facts.direct, settings.switch(tunables::DIRECT)) {
         (Ok(()), true) => {
-            let most = chosen(tunables::PIPED_MOST);
+            let most = piped_most(settings.number(tunables::PIPED_MOST)) >> 10;
             row(
                 out,
                 "both wait",
-                &format!(
-                    "in pieces: one copies in while the other copies out, if each has a processor; {most}"
-                ),
+                "in pieces: one copies in while the other copies out, if each has a processor",
             );
-            row(out, "", "what is longer by the kernel, for both at once");
+            let chosen = chosen(tunables::PIPED_MOST);
+            row(
+                out,
+                "",
+                &format!("what is longer than {most} KiB by the kernel, for both at once; {chosen}"),
+            );
             format!("by the kernel (process_vm_readv); {switch}")
         }
         (Ok(()), false) => format!("in pieces; {switch}"),
@@ -67,6 +71,18 @@ pub fn text(facts: &Facts) -> String {
     row(out, "", "for a rank that runs on another processor right now it looks 1 us first");
     row(out, "", "and from 16 KiB on a message between two processors that are shared is direct, unless its");
     row(out, "", "sender does nothing but send");
+
+    let _ = writeln!(out, "\nwhile a rank computes that others reach over a network");
+    row(
+        out,
+        "what comes",
+        &format!("is taken by a thread of its own, the keeper; {}", chosen(tunables::KEEPERS_ROAM)),
+    );
+    row(
+        out,
+        "",
+        "it runs on any processor of the job, and keeps away from where it meets its rank computing",
+    );
 
     let _ = writeln!(out, "\nwhere values come from");
     row(out, "measured", &facts.decision.tuned.to_string());
