@@ -78,11 +78,11 @@ pub fn text(facts: &Facts) -> String {
         "what comes",
         &format!("is taken by a thread of its own, the keeper; {}", chosen(tunables::KEEPERS_ROAM)),
     );
-    row(
-        out,
-        "",
-        "it runs on any processor of the job, and keeps away from where it meets its rank computing",
-    );
+    let place = match settings.switch(tunables::KEEPERS_ROAM) {
+        true => "it runs on any processor of the job, and keeps away from where it meets its rank computing",
+        false => "it runs where its rank does",
+    };
+    row(out, "", place);
 
     let _ = writeln!(out, "\nwhere values come from");
     row(out, "measured", &facts.decision.tuned.to_string());
@@ -147,6 +147,8 @@ mod tests {
             "direct_threshold = 123 B (environment)",
             "Operation not permitted",
             "up to 2 ranks",
+            "keepers_roam = on (default)",
+            "it runs on any processor",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
