@@ -77,12 +77,14 @@ pub fn allowed_processors() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
 }
 
-/// How long a thread had a processor, how long it was kept waiting for one, and how long all threads of the process had one, in nanoseconds.
+/// How long a thread had a processor, how long it was kept waiting for one, and how long all threads of the process had one, in nanoseconds; and how often it
+/// was given one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
     pub ran: u64,
     pub waited: u64,
     pub all_ran: u64,
+    pub turns: u64,
 }
 
 /// What the kernel counts for the calling thread; `None` where it does not say.
@@ -90,7 +92,7 @@ pub fn scheduled() -> Option<Scheduled> {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut words = line.split_ascii_whitespace().map(|word| word.parse().ok());
     let all_ran = clock::processor_nanoseconds();
-    Some(Scheduled { ran: words.next()??, waited: words.next()??, all_ran })
+    Some(Scheduled { ran: words.next()??, waited: words.next()??, all_ran, turns: words.next()?? })
 }
 
 /// Has the calling thread run on these processors.

@@ -19,6 +19,14 @@ const SURE: u32 = 2;
 /// As many calm windows in a row let it look twice as often again.
 const PATIENT: u32 = 8;
 
+/// Who waits for a turn no longer than this, on the average, meets threads that do little when they are woken: as the keepers of other ranks' networks,
+/// which work here while those compute. Who wants the processor for himself has it for milliseconds.
+const BRIEF_NS: u64 = 100_000;
+
+fn is_brief(waited: u64, turns: u64) -> bool {
+    waited < turns * BRIEF_NS
+}
+
 /// What this rank knows of the crowd.
 #[derive(Debug, Default)]
 pub struct Crowd {
@@ -31,7 +39,7 @@ pub struct Crowd {
 
 thread_local! {
     /// When this thread was watched last, and what the kernel said then.
-    static LAST: Cell<(u64, Scheduled)> = const { Cell::new((0, Scheduled { ran: 0, waited: 0, all_ran: 0 })) };
+    static LAST: Cell<(u64, Scheduled)> = const { Cell::new((0, Scheduled { ran: 0, waited: 0, all_ran: 0, turns: 0 })) };
 }
 
 impl Crowd {
@@ -58,7 +66,8 @@ impl Crowd {
         // This process's own threads, as the keeper of its network, are no crowd.
         let company = after.all_ran.saturating_sub(before.all_ran).saturating_sub(ran);
         let waited = after.waited.saturating_sub(before.waited).saturating_sub(company);
-        then != 0 && self.judge(ran, waited)
+        let turns = after.turns.saturating_sub(before.turns);
+        then != 0 && self.judge(ran, if is_brief(waited, turns) { 0 } else { waited })
     }
 
     /// A thread `ran` for so long, and `waited` so long for a processor.
@@ -107,6 +116,11 @@ mod tests {
             judge(calm);
         }
         assert_eq!(crowd.spins(8_000), 8_000);
+    }
+
+    #[test]
+    fn threads_that_do_little_are_no_crowd() {
+        assert!(is_brief(5 * MS, 500) && !is_brief(6 * MS, 2) && !is_brief(3 * MS, 0));
     }
 
     #[test]

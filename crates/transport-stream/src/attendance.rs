@@ -13,9 +13,9 @@ pub(crate) const STALE: u32 = 8;
 pub(crate) const TENDED: u32 = 1;
 pub(crate) const ASKED: u32 = 2;
 
-/// So long after it has left the library, or less, requests to a process that does not mostly come back soon are taken by the keeper. To set a clock
-/// for that takes 17 us in a virtual machine.
-const QUIET: Duration = Duration::from_millis(1);
+/// So long after it has left the library, or less, requests to a process are taken by the keeper: at first, and where it has come back each time before,
+/// at most. To set a clock for that takes 17 us in a virtual machine, and the keeper wakes for it.
+const QUIET: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
 /// Where every fourth time or so that a process has left it stayed away for so long, the keeper is told at once of what comes when it leaves again.
 const AWAY: Duration = Duration::from_micros(100);
 /// The share of such times among the last ones: all, from where on the keeper is told at once, and how much of it the last time counts.
@@ -65,7 +65,7 @@ impl<C: Carrier> Streams<C> {
 
     #[cold]
     fn watch_again(&self, prospect: u32) {
-        if self.closing.load(Ordering::Relaxed) || self.keeper_arms() {
+        if self.closing.load(Ordering::Relaxed) || self.keeper_arms(prospect) {
             return;
         }
         if C::SETTLES {
@@ -79,7 +79,11 @@ impl<C: Carrier> Streams<C> {
     }
 
     /// Whether the keeper is at work now, and has the carrier armed when it has done it.
-    fn keeper_arms(&self) -> bool {
+    fn keeper_arms(&self, prospect: u32) -> bool {
+        if self.tended.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.prospect.store(prospect, Ordering::Relaxed);
         let asked = self.tended.compare_exchange(TENDED, ASKED, Ordering::SeqCst, Ordering::Relaxed);
         asked.is_ok() || asked == Err(ASKED)
     }
@@ -99,8 +103,12 @@ impl<C: Carrier> Streams<C> {
         if self.stays_away() {
             self.watch_again(Prospect::Request as u32);
         } else if !self.reminded.swap(true, Ordering::SeqCst) {
-            self.carrier.ring_after(QUIET);
+            self.carrier.ring_after(self.quiet());
         }
+    }
+
+    fn quiet(&self) -> Duration {
+        QUIET.0 * (1 << self.calls.load(Ordering::Relaxed))
     }
 
     /// A thread of the process waits from now on, and looks itself: what the carrier was armed for when the process left is no reason any more.
@@ -142,9 +150,22 @@ impl<C: Carrier> Streams<C> {
     /// For the keeper: the time of [`Carrier::ring_after`] is over.
     pub fn remind(&self) {
         self.reminded.store(false, Ordering::SeqCst);
-        if self.left.load(Ordering::SeqCst) != 0 && !self.watched.swap(true, Ordering::Relaxed) {
-            self.prospect.store(Prospect::Request as u32, Ordering::Relaxed);
-            self.wanted.store(true, Ordering::Release);
+        let left = self.left.load(Ordering::SeqCst);
+        let away = self.nanoseconds().saturating_sub(left) > AWAY.as_nanos() as u64;
+        if left != 0 && away {
+            self.calls.store(0, Ordering::Relaxed);
+            if !self.watched.swap(true, Ordering::Relaxed) {
+                self.prospect.store(Prospect::Request as u32, Ordering::Relaxed);
+                self.wanted.store(true, Ordering::Release);
+            }
+            return;
+        }
+        // It calls again and again. Where it waits, it sets the next clock when it leaves.
+        if self.quiet() < QUIET.1 {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+        if left != 0 && !self.reminded.swap(true, Ordering::SeqCst) {
+            self.carrier.ring_after(self.quiet());
         }
     }
 }

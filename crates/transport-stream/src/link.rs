@@ -157,6 +157,8 @@ pub struct Streams<C: Carrier> {
     pub(crate) stale: AtomicU32,
     /// Whether the keeper is going to come by the clock, see `attendance`.
     pub(crate) reminded: AtomicBool,
+    /// How often it came and the process had not stayed away; few.
+    pub(crate) calls: AtomicU32,
     /// When the process left the library, where requests may come, in nanoseconds since `began`; 0: it waits there.
     pub(crate) left: AtomicU64,
     /// How often the process stayed away for a while when it left, see `attendance`.
@@ -217,6 +219,7 @@ impl<C: Carrier> Streams<C> {
             needless: AtomicU32::new(0),
             stale: AtomicU32::new(0),
             reminded: AtomicBool::new(false),
+            calls: AtomicU32::new(0),
             left: AtomicU64::new(0),
             away: AtomicU32::new(0),
             began: Instant::now(),

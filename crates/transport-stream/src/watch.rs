@@ -89,10 +89,10 @@ impl Watch {
             return true;
         }
         self.berth.was_needless();
+        self.rearm_later(streams, asked);
         if meanwhile {
+            // Once: that it was for nothing is noted.
             streams.watch(streams.prospect.load(Ordering::Relaxed));
-        } else {
-            self.rearm_later(streams, asked);
         }
         meanwhile
     }
@@ -367,6 +367,7 @@ mod tests {
         assert!(!watch.look_after_time(&streams, Instant::now()), "it waits there");
         streams.watch_lightly(Prospect::Request);
         assert_eq!(reminders(), 2, "and is looked after again when it leaves");
+        std::thread::sleep(Duration::from_millis(1));
         streams.remind();
         assert!(watch.look_after_time(&streams, Instant::now()) && armed());
         leave_for(&streams, Duration::from_millis(1));
