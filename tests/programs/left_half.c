@@ -3,15 +3,13 @@
  * received. Of the two that share its lane, one sends all the time, or stops in the middle of a message as well and goes on later; the other one sends
  * afterwards. All that they send must come, once, in its order, and nothing else. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "stopping.h"
 
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
-#include <signal.h>
-#include <sys/mman.h>
 
-enum { LANES = 8, RANKS = 3 * LANES, ROUNDS = LANES - 1, MOST = 16384, EARLIER = 3, TAG = 5, MANY = 700, FEW = 40 };
+enum { LANES = 8, RANKS = 3 * LANES, ROUNDS = LANES - 1, EARLIER = 3, MANY = 700, FEW = 40 };
 
 /* In memory of all ranks, by round. */
 struct shared {
@@ -22,15 +20,7 @@ struct shared {
 static const int lengths[ROUNDS][2] = {{8, 4}, {32, 16}, {300, 100}, {300, 290}, {1000, 500}, {4000, 1500}, {12000, 10000}};
 
 static struct shared *shared, *mine;
-static unsigned char *pages;
-static long page;
 static int dies;
-
-static void await(volatile int *what)
-{
-    while (!*what)
-        sleep_ms(1);
-}
 
 /* The sender has come to the second page. */
 static void stop(int number)
@@ -42,18 +32,8 @@ static void stop(int number)
     }
     mine->stopped = 1;
     await(&mine->goes_on);
-    if (mprotect(pages + page, MOST, PROT_READ | PROT_WRITE) != 0)
+    if (!allow(PROT_READ | PROT_WRITE))
         _exit(96);
-}
-
-/* Sends a message of which the end cannot be read at first. */
-static void send_stopping(const int length[2])
-{
-    unsigned char *data = pages + page + length[1] - length[0];
-    fill_bytes(data, (size_t)length[0], (uint64_t)length[0]);
-    if (mprotect(pages + page, MOST, PROT_NONE) != 0)
-        CHECK(0, "mprotect");
-    MPI_Send(data, length[0], MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 }
 
 /* How long message `number` of a rank is: mostly short, some of several slots. */
@@ -133,15 +113,7 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     CHECK_EQUAL(check_size, RANKS);
-    page = sysconf(_SC_PAGESIZE);
-    pages = mmap(NULL, (size_t)page + MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(pages != MAP_FAILED, "mmap");
-    MPI_Win window;
-    MPI_Aint bytes;
-    int unit;
-    MPI_Win_allocate_shared(check_rank == 0 ? ROUNDS * sizeof *shared : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &window);
-    MPI_Win_shared_query(window, 0, &bytes, &unit, &shared);
-    signal(SIGSEGV, stop);
+    shared = start_stopping(0, ROUNDS * sizeof *shared, stop);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Barrier(MPI_COMM_WORLD);
     int round = check_rank % LANES - 1, role = check_rank / LANES;
@@ -159,7 +131,7 @@ int main(int argc, char **argv)
         if (role == 1 && is_busy(round))
             send_many(MANY);
         else if (role < 2)
-            send_stopping(lengths[round]);
+            send_stopping(lengths[round][0], lengths[round][1], 0);
         if (role == 1 && !is_busy(round))
             send_many(FEW);
         if (role == 2) {

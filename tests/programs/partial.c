@@ -2,15 +2,13 @@
  * told to go on. Meanwhile another rank's message comes, the receive is cancelled, or, with the argument "die", the sender is killed (to be run with mpiexec
  * --survive then). What a receive did not receive must not be in its memory. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "stopping.h"
 
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
-#include <signal.h>
-#include <sys/mman.h>
 
-enum { RECEIVER, STOPPED, OTHER, RANKS, MOST = 16384, ROOM = MOST + 64, TAG = 5, GO = 6, LEFT = 0x77 };
+enum { RECEIVER, STOPPED, OTHER, RANKS, ROOM = MOST + 64, GO = 6, LEFT = 0x77 };
 
 /* In memory of all ranks. */
 struct shared {
@@ -18,8 +16,6 @@ struct shared {
 };
 
 static struct shared *shared;
-static unsigned char *pages;
-static long page;
 static int dies;
 
 /* The sender has come to the second page. */
@@ -29,28 +25,9 @@ static void stop(int number)
     shared->stopped = 1;
     if (dies)
         raise(SIGKILL);
-    while (!shared->goes_on)
-        sleep_ms(1);
-    if (mprotect(pages + page, MOST, PROT_READ | PROT_WRITE) != 0)
+    await(&shared->goes_on);
+    if (!allow(PROT_READ | PROT_WRITE))
         _exit(96);
-}
-
-static void await(volatile int *what)
-{
-    while (!*what)
-        sleep_ms(1);
-}
-
-/* Sends `length` bytes of which the last `behind` cannot be read at first. */
-static void send_stopping(int length, int behind)
-{
-    unsigned char *data = pages + page + behind - length;
-    if (mprotect(pages + page, MOST, PROT_READ | PROT_WRITE) != 0)
-        CHECK(0, "mprotect");
-    fill_bytes(data, (size_t)length, (uint64_t)length);
-    if (mprotect(pages + page, MOST, PROT_NONE) != 0)
-        CHECK(0, "mprotect");
-    MPI_Send(data, length, MPI_BYTE, RECEIVER, TAG, MPI_COMM_WORLD);
 }
 
 static void check_received(const unsigned char *data, const MPI_Status *status, int source, int length)
@@ -142,7 +119,7 @@ static void go(enum kind kind, int length, int behind)
     MPI_Barrier(MPI_COMM_WORLD);
     switch (check_rank) {
     case RECEIVER: receive(kind, length); break;
-    case STOPPED: send_stopping(length, behind); break;
+    case STOPPED: send_stopping(length, behind, RECEIVER); break;
     default:
         fill_bytes(eight, 8, 8);
         if (kind == BLOCKING) {
@@ -164,15 +141,7 @@ int main(int argc, char **argv)
     check_start(&argc, &argv);
     CHECK_EQUAL(check_size, RANKS);
     dies = argc > 1 && strcmp(argv[1], "die") == 0;
-    page = sysconf(_SC_PAGESIZE);
-    pages = mmap(NULL, (size_t)page + MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(pages != MAP_FAILED, "mmap");
-    MPI_Win window;
-    MPI_Aint bytes;
-    int unit;
-    MPI_Win_allocate_shared(check_rank == RECEIVER ? sizeof *shared : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &window);
-    MPI_Win_shared_query(window, RECEIVER, &bytes, &unit, &shared);
-    signal(SIGSEGV, stop);
+    shared = start_stopping(RECEIVER, sizeof *shared, stop);
     if (dies) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         go(ANY, 8000, 5000);

@@ -13,7 +13,11 @@ pub const DECODERS: usize = 7;
 /// What one decoder reads, valid: for it to be changed.
 pub fn sample(decoder: usize) -> Vec<u8> {
     match decoder {
-        0 => Message::Welcome(Welcome { app_number: 1, local_cpus: 2, bound: true, survives: true, processors: vec![1] }).encode(),
+        0 => {
+            let processors = vec![1, 12];
+            let welcome = Welcome { app_number: 1, local_cpus: 2, bound: true, survives: true, processors };
+            Message::Welcome(welcome).encode()
+        }
         1 => Address { name: "parnass-1-2".into(), secret: Secret::random() }.to_string().into_bytes(),
         2 => {
             let tunables = vec!["spins=5".to_owned()];

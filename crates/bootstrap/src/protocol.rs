@@ -165,10 +165,9 @@ pub enum Message {
 
 /// A set of processors in hexadecimal digits: the lowest bit of the first is processor 0.
 fn digits_of(processors: &[usize]) -> String {
-    let digits = processors.iter().max().map_or(0, |last| last / 4 + 1);
-    let has = |processor: usize| u32::from(processors.contains(&processor));
-    let digit = |number: usize| (0..4).map(|bit| has(4 * number + bit) << bit).sum();
-    (0..digits).filter_map(|number| char::from_digit(digit(number), 16)).chain(['.']).collect()
+    let mut digits = vec![0; processors.iter().max().map_or(0, |last| last / 4 + 1)];
+    processors.iter().for_each(|processor| digits[processor / 4] |= 1 << (processor % 4));
+    digits.into_iter().filter_map(|digit| char::from_digit(digit, 16)).chain(['.']).collect()
 }
 
 fn processors_of(digits: &str) -> Option<Vec<usize>> {

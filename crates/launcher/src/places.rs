@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
+use parnass_base::process::allowed_processors;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
-use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::arguments::Bind;
 
@@ -91,11 +91,6 @@ fn shares(ranks: usize, cores: &[Vec<usize>], usable: usize) -> Vec<Vec<usize>> 
         return if even { cores.to_vec() } else { Vec::new() };
     }
     cores.chunks(cores.len() / ranks).take(ranks).map(<[Vec<usize>]>::concat).collect()
-}
-
-fn allowed_processors() -> Vec<usize> {
-    let set = sched_getaffinity(None).unwrap_or_default();
-    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
 }
 
 /// The allowed hardware threads, by core.

@@ -18,7 +18,7 @@ impl Core {
     /// See [`Interface::bury`].
     #[cold]
     pub fn bury(&self, dead: &[ProcessId]) -> bool {
-        let dead: Vec<u32> = dead.iter().map(|peer| peer.0).filter(|peer| !self.is_far(*peer)).collect();
+        let dead: Vec<u32> = dead.iter().map(|peer| peer.0).collect();
         let nic = self.own();
         self.lock(nic);
         let buried = self.transport.bury(&dead);

@@ -99,8 +99,8 @@ pub trait Network: Send + Sync {
     fn arm(&self);
 
     /// As [`Network::arm`], for a process that does not sleep: nothing is done where the waker will be called anyway, or where it was
-    /// of no use when it was called last with this prospect. For requests it is armed a little
-    /// later, unless the process says so again before, or has stayed away for long lately.
+    /// of no use when it was called last with this prospect. For requests it is armed at
+    /// once where the process mostly stays away for a while, and else a little later, if it is away then.
     fn arm_lightly(&self, prospect: Prospect);
 
     /// A thread of the process waits from now on, and looks itself: the waker need not be called for what comes before the process is
