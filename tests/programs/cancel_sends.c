@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    int right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size, flag, value;
+    int right = (check_rank + 1) % check_size, left = (check_rank + check_size - 1) % check_size, flag, value, gone;
     char *data = malloc(LONG), *back = malloc(LONG);
     MPI_Status status;
     MPI_Datatype gaps;
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 
     /* A receive that is posted before has the message, whatever its sender tries; one that is posted meanwhile has it or not, and the sender knows. */
     for (int round = 0; round < 40; round++) {
-        int kind = round % TAGS, posted_before = round / TAGS % 2, told, gone;
+        int kind = round % TAGS, posted_before = round / TAGS % 2, told;
         size_t length = kind == 0 ? 8 : kind == 1 ? 5000 : kind == 4 ? LONG / 2 : LONG;
         MPI_Request receive, send;
         fill_bytes(data, LONG, (uint64_t)(round * 7 + check_rank));
@@ -106,6 +106,19 @@ int main(int argc, char **argv)
                 CHECK_EQUAL(wrong_byte(back, length / 8 * 8, (uint64_t)(round * 7 + left)), -1);
         }
     }
+
+    /* What a process has sent to itself is back at once: programs ask once, and receive it if it is not. */
+    int open = 0;
+    for (int round = 0; round < 3000; round++) {
+        MPI_Request request = start(round % 50 < 3 ? 2 + round % 50 : round % 2, data, check_rank, gaps);
+        SUCCEEDS(MPI_Cancel(&request));
+        SUCCEEDS(MPI_Request_get_status(request, &flag, &status));
+        open += !flag;
+        SUCCEEDS(MPI_Wait(&request, &status));
+        SUCCEEDS(MPI_Test_cancelled(&status, &gone));
+        CHECK(gone, "send %d to itself is taken back", round);
+    }
+    CHECK_EQUAL(open, 0);
     MPI_Type_free(&gaps);
     free(data);
     free(back);

@@ -378,10 +378,7 @@ impl Core {
         let pattern = pattern_of(entry);
         let mut outcome = Outcome::default();
         self.lock(nic);
-        let mut rounds = 0;
-        while self.take_in(nic, self.me, Driver::Other, &mut outcome) != 0 && rounds < SEARCH_ROUNDS {
-            rounds += 1;
-        }
+        let taken_in = self.take_in_all(nic, &mut outcome);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         let event = (found != 0).then(|| {
             let record = nic.slab.at(found);
@@ -397,11 +394,24 @@ impl Core {
         });
         nic.lock().release();
         self.finish(&mut outcome);
-        if rounds != 0 {
-            // What came with it may be what another thread sleeps for.
+        self.tell_of_arrivals(taken_in);
+        event
+    }
+
+    /// Takes in all that has come to its own NIC, whose lock is held; whether there was anything.
+    pub fn take_in_all(&self, nic: &Nic, outcome: &mut Outcome) -> bool {
+        let mut rounds = 0;
+        while self.take_in(nic, self.me, Driver::Other, outcome) != 0 && rounds < SEARCH_ROUNDS {
+            rounds += 1;
+        }
+        rounds != 0
+    }
+
+    /// After [`Core::take_in_all`], with no lock held: what it took in may be what another thread sleeps for.
+    pub fn tell_of_arrivals(&self, taken_in: bool) {
+        if taken_in {
             self.transport.ring_always();
         }
-        event
     }
 
     pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {

@@ -19,10 +19,31 @@ impl Core {
     /// Asks for a put back that `target` may not have matched yet; its `header_data` names it among those with its match bits.
     #[cold]
     pub fn ask_back(&self, target: u32, match_bits: u64, header_data: u64) {
+        if target == self.me && self.take_back_own(match_bits, header_data) {
+            return;
+        }
         self.post_or_delay(target, message::tag(WITHDRAW, 0, self.me), [match_bits, header_data, 0, 0]);
         if !self.is_far(target) && self.transport.shown(target) == Waiting::Not {
             self.transport.ring_helper(target);
         }
+    }
+
+    /// Decides about a put to oneself. A question in the mailbox is read by whoever comes first: a helper may lose its processor over the answer.
+    /// False where the put may still be on its way.
+    fn take_back_own(&self, match_bits: u64, header_data: u64) -> bool {
+        let nic = self.own();
+        let mut outcome = Outcome::default();
+        self.post_all();
+        self.lock(nic);
+        let taken_in = self.take_in_all(nic, &mut outcome);
+        let all_here = !self.transport.poll(self.me) && self.tallies.of(self.me).delayed() == 0;
+        if all_here {
+            self.withdraw(nic, self.me, self.me, match_bits, header_data, &mut outcome);
+        }
+        nic.lock().release();
+        self.finish(&mut outcome);
+        self.tell_of_arrivals(taken_in);
+        all_here
     }
 
     /// Takes in such a question of `source` at the NIC of `of`, whose lock is held.

@@ -209,8 +209,6 @@ impl Operation {
             Direction::Send => {
                 if let Some(target) = self.peer {
                     process.nic().ask_back(target, self.match_bits, name.user());
-                    // Nobody else answers, and some ask at once what has become of it.
-                    while target == process.me() && process.progress() {}
                 }
             }
         }
