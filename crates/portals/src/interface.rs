@@ -507,8 +507,8 @@ impl Interface {
     }
 
     /// Asks for a put back that is not over: [`EventKind::Withdrawn`] takes the place of its last event if nobody has received it when the question
-    /// comes to the target, where whoever drives its NIC answers; of a put to oneself, this call itself where all that was sent has found room.
-    /// `header_data` names the put among those with its match bits. What had room in a mailbox or in a payload, and waits for no ack, is over at once
+    /// comes to the target, where whoever drives its NIC answers; a put to oneself that has come is taken back by this call
+    /// itself. `header_data` names the put among those with its match bits. What had room in a mailbox or in a payload, and waits for no ack, is over at once
     /// and cannot be asked back.
     pub fn ask_back(&self, target: ProcessId, match_bits: u64, header_data: u64) {
         self.core.ask_back(target.0, match_bits, header_data);

@@ -28,25 +28,22 @@ impl Core {
         }
     }
 
-    /// Decides about a put to oneself. A question in the mailbox is read by whoever comes first: a helper may lose its processor over the answer.
-    /// False where the put may still be on its way.
+    /// Takes a put to oneself back at once, if it has come and nobody has received it; whether it did. (A question in the mailbox is read by whoever is
+    /// first: a helper may lose its processor over the answer.)
     fn take_back_own(&self, match_bits: u64, header_data: u64) -> bool {
         let nic = self.own();
         let mut outcome = Outcome::default();
         self.post_all();
         self.lock(nic);
         let taken_in = self.take_in_all(nic, &mut outcome);
-        let all_here = !self.transport.poll(self.me) && self.tallies.of(self.me).delayed() == 0;
-        if all_here {
-            self.withdraw(nic, self.me, self.me, match_bits, header_data, &mut outcome);
-        }
+        let found = self.withdraw(nic, self.me, self.me, match_bits, header_data, &mut outcome);
         nic.lock().release();
         self.finish(&mut outcome);
         self.tell_of_arrivals(taken_in);
-        all_here
+        found
     }
 
-    /// Takes in such a question of `source` at the NIC of `of`, whose lock is held.
+    /// Takes in such a question of `source` at the NIC of `of`, whose lock is held. Whether it found the message.
     #[cold]
     pub fn withdraw(
         &self,
@@ -56,14 +53,14 @@ impl Core {
         match_bits: u64,
         header_data: u64,
         outcome: &mut Outcome,
-    ) {
+    ) -> bool {
         let pattern = Pattern { source, match_bits, ignore_bits: 0, portal: PLAIN_PORTAL };
         // What is in a pipe was sent to a receive that was there: its bytes move.
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |record| {
             record.header_data.get() == header_data && record.flags.get() & flag::PIPED == 0
         });
         if found == 0 {
-            return;
+            return false;
         }
         nic.unexpected.remove(&nic.slab, &nic.classes, found);
         let record = nic.slab.at(found);
@@ -89,5 +86,6 @@ impl Core {
             }
         }
         nic.slab.release(found);
+        true
     }
 }
