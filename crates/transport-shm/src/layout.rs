@@ -12,6 +12,7 @@
 //! further on              segments, where the ranks put them (see `segments_of`); the file is as long as the last one needs
 //! ```
 
+use crate::pool::CLASSES;
 use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, MOST_FURTHER, RUN_BYTES, RUNS, Slot};
@@ -23,7 +24,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 17;
+pub const LAYOUT_VERSION: u32 = 18;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -133,7 +134,9 @@ pub struct Station {
     pub processors: [Word64; 8],
     /// Threads that are pushing to lanes that other ranks use too.
     pub pushing: Pushing,
-    _reserved: [Word64; 8 * 9],
+    /// The bulk pieces that it has read last, by class; 0: none.
+    pub kept: [AtomicU64; CLASSES],
+    _reserved: [Word64; 8 * 9 - CLASSES],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],
 }

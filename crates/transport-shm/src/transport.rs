@@ -113,6 +113,8 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
+    /// Whether the pieces that were read last are kept: not where so many ranks might keep them that their owners had none.
+    keeps: bool,
     segments: Segments,
     /// Asked for when the first long message comes.
     past_caches: OnceLock<usize>,
@@ -207,6 +209,7 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
+            keeps: size as usize <= lanes,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),
             next_run: AtomicU64::new(0),
@@ -264,9 +267,20 @@ impl SharedMemory {
     }
 
     fn claim_for(&self, length: usize, keep: bool) -> Option<Bulk> {
+        if self.keeps
+            && !keep
+            && let kept @ Some(_) = pool::take_kept(&self.own().station, length, false)
+        {
+            return kept;
+        }
         let mut pool = self.pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let offset = pool.claim(&self.own().station, length, keep)?;
-        Some(Bulk(u64::from(self.rank) << 40 | offset as u64))
+        match pool.claim(&self.own().station, length, keep) {
+            Some(offset) => Some(Bulk(u64::from(self.rank) << 40 | offset as u64)),
+            None if self.keeps => {
+                self.peers.iter().find_map(|peer| pool::take_kept(&peer.station, length, true))
+            }
+            None => None,
+        }
     }
 
     fn piece(&self, bulk: Bulk) -> (&Peer, usize) {
@@ -536,7 +550,14 @@ impl Transport for SharedMemory {
 
     fn discard(&self, bulk: Bulk) {
         let (peer, offset) = self.piece(bulk);
-        pool::give_back(&peer.bulk, &peer.station, offset);
+        if !self.keeps {
+            return pool::give_back(&peer.bulk, &peer.station, offset);
+        }
+        let class = peer.bulk.reference::<Piece>(offset).class.get();
+        if let Some(earlier) = pool::keep(&self.own().station, class as usize, bulk) {
+            let (peer, offset) = self.piece(earlier);
+            pool::give_back(&peer.bulk, &peer.station, offset);
+        }
     }
 
     fn pipe_bytes(&self, _peer: u32) -> usize {
@@ -728,5 +749,25 @@ mod tests {
         assert_eq!(transport.spins(), 0);
         transport.sleep(transport.rings(), Some(Instant::now()), &mut || false);
         assert_ne!(transport.rung_with_fences.load(Ordering::Relaxed), transport.rings_lightly);
+    }
+
+    #[test]
+    fn a_process_answers_in_what_it_has_read_and_a_peer_takes_that_where_nothing_is_left() {
+        let file = JobMemory::create(2).unwrap();
+        let attach =
+            |rank| SharedMemory::attach(JobMemory::open(file.try_clone().unwrap()).unwrap(), rank).unwrap();
+        let (one, two) = (attach(0), attach(1));
+        let sent = one.claim(100_000).unwrap();
+        two.discard(sent);
+        assert_ne!(two.claim(10_000).unwrap().0, sent.0, "another size");
+        assert_eq!(two.claim(100_000).unwrap().0, sent.0);
+        assert_ne!(two.claim(100_000).unwrap().0, sent.0, "there is one of it");
+        two.discard(sent);
+        let all: Vec<Bulk> = std::iter::from_fn(|| one.claim(2 << 20)).collect();
+        let least = std::iter::from_fn(|| one.claim(100_000)).last().unwrap();
+        assert_eq!(least.0, sent.0, "what a peer keeps comes last");
+        // What comes back beside the one that is kept is its owner's again.
+        all.iter().for_each(|bulk| two.discard(*bulk));
+        assert_eq!(std::iter::from_fn(|| one.claim(2 << 20)).count(), all.len());
     }
 }
