@@ -27,3 +27,11 @@ mod tests {
         assert!(first > 0 && super::nanoseconds() >= first);
     }
 }
+
+/// Lets a while pass, of about a nanosecond for each step.
+#[inline]
+pub fn idle(steps: u32) {
+    for step in 0..steps {
+        std::hint::black_box(step);
+    }
+}

@@ -317,6 +317,22 @@ impl<'a> Lane<'a> {
         let further = further(length);
         debug_assert!(further <= MOST_FURTHER && further < self.slots.len());
         let Some(first) = self.claim(producer, 1 + further as u64, self.slots.len()) else { return false };
+        self.put_bytes(first, producer, tag, head, source, length);
+        true
+    }
+
+    /// Writes such a message to the slots from `first` on, which are this producer's.
+    #[inline(always)]
+    pub(crate) fn put_bytes(
+        &self,
+        first: u64,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; HEAD],
+        source: UserAddress,
+        length: usize,
+    ) {
+        let further = further(length);
         let slot = self.slot(first);
         for (cell, word) in slot.words[1..].iter().zip(head) {
             cell.store(word, Ordering::Relaxed);
@@ -327,7 +343,7 @@ impl<'a> Lane<'a> {
             if producer.overlaps {
                 self.hand_on(producer, slot, first);
             }
-            return true;
+            return;
         }
         let here = length.min(FIRST_BYTES);
         slot.fill(HEAD, source, here);
@@ -356,7 +372,6 @@ impl<'a> Lane<'a> {
         if !producer.overlaps {
             slot.commit(first, further, tag);
         }
-        true
     }
 
     /// Hands the slot at `position` over to the consumer, and has another one brought here for a message to come.
@@ -379,14 +394,29 @@ impl<'a> Lane<'a> {
         tag: u32,
         head: [u64; HEAD],
         length: usize,
-        mut write: impl FnMut(usize, UserAddress, usize),
+        write: impl FnMut(usize, UserAddress, usize),
     ) -> Option<UserAddress> {
         let runs = self.runs?;
-        debug_assert!(length > 0 && length <= RUN_BYTES);
         let steps = length.div_ceil(STEP);
         // So that no other message that is there has a position with the same run.
         let first = self.claim(producer, steps as u64, RUNS.min(self.slots.len()))?;
-        let run = Lane::run_at(runs, first);
+        self.put_run(first, Lane::run_at(runs, first), tag, head, length, write);
+        Some(Lane::run_at(runs, first + steps as u64))
+    }
+
+    /// Writes such a message to a run and the slots from `first` on, which are this producer's.
+    #[inline(always)]
+    pub(crate) fn put_run(
+        &self,
+        first: u64,
+        run: UserAddress,
+        tag: u32,
+        head: [u64; HEAD],
+        length: usize,
+        mut write: impl FnMut(usize, UserAddress, usize),
+    ) {
+        debug_assert!(length > 0 && length <= RUN_BYTES);
+        let steps = length.div_ceil(STEP);
         for step in 0..steps {
             let (at, end) = (step * STEP, length.min((step + 1) * STEP));
             write(at, run.offset(at as i64), end - at);
@@ -401,7 +431,6 @@ impl<'a> Lane<'a> {
                 slot.commit(position, IN_RUN + steps - 1, tag);
             }
         }
-        Some(Lane::run_at(runs, first + steps as u64))
     }
 
     /// Claims `count` positions in a row, unless more than `room` would be in use; the first of them.
@@ -438,6 +467,18 @@ impl<'a> Lane<'a> {
                 Ok(_) => return Some(tail),
                 Err(now) => tail = now,
             }
+        }
+    }
+
+    /// Whether the consumer has taken in all that this producer, who is alone, has sent.
+    #[inline(always)]
+    pub fn is_taken_in(&self, producer: Producer<'_>) -> bool {
+        let tail = self.control.tail.load(Ordering::Relaxed);
+        producer.known_head.load(Ordering::Acquire) == tail || {
+            // Acquire pairs with the release in `advance`.
+            let head = self.control.head.load(Ordering::Acquire);
+            producer.known_head.store(head, Ordering::Release);
+            head == tail
         }
     }
 

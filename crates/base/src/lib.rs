@@ -31,6 +31,7 @@ pub mod process;
 mod record;
 mod region;
 pub mod remains;
+pub mod shuttle;
 mod slot;
 pub mod socket;
 mod torn;

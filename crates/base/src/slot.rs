@@ -84,12 +84,24 @@ impl Slot {
         write_words(&words, target, length);
     }
 
+    /// Whether it has been committed at this position.
+    #[inline(always)]
+    pub(crate) fn is_at(&self, position: u64) -> bool {
+        // Acquire pairs with the release in `commit`.
+        self.words[0].load(Ordering::Acquire) & SEQUENCE == (position + 1) & SEQUENCE
+    }
+
     #[inline(always)]
     pub(crate) fn commit(&self, position: u64, further: usize, tag: u32) {
         let sequence = (position + 1) & SEQUENCE;
         let word = u64::from(tag) << TAG_SHIFT | (further as u64) << FURTHER_SHIFT | sequence;
         // Release pairs with the acquire in `peek`.
         self.words[0].store(word, Ordering::Release);
+    }
+
+    /// It belongs to no message: no position is 0 of its sequence but one that has just been committed.
+    pub(crate) fn wipe(&self) {
+        self.words[0].store(0, Ordering::Relaxed);
     }
 
     /// Commits a slot that is not the first of its message.

@@ -11,6 +11,7 @@ use crate::progress::YIELD_EVERY_FAR;
 use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
+use parnass_base::clock::idle;
 use parnass_base::lane::{self, write_words};
 use parnass_base::{Ahead, Word64};
 use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
@@ -19,6 +20,10 @@ use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
 const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
+/// Between two looks for an answer.
+const ANSWER_PAUSE: u32 = 30;
+/// About what it takes to ask for two lines.
+const FETCH_STEPS: u32 = 10;
 
 impl Core {
     /// Receives a message that is there, or comes while this process may spin or let others run, without posting an entry for it. The result is what
@@ -77,9 +82,16 @@ impl Core {
         let mut spins = None;
         let mut began = None;
         let mut ahead = None;
+        let answer = self.transport.answer_after(entry.source.map(|source| source.0));
+        if let Some((_, after)) = answer {
+            ahead = Some(self.let_pass(entry, after));
+        }
         for turn in 0.. {
             self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
             if !matches!(result, Soon::NotYet) {
+                if let Some((source, _)) = answer {
+                    self.transport.answered(source, turn);
+                }
                 break;
             }
             if outcome.is_some() || self.has_other_work(nic) {
@@ -99,11 +111,16 @@ impl Core {
                 std::thread::yield_now();
             }
             // A short message is met at once, or a while later.
-            if turn == FIRST_LOOKS {
+            if turn == FIRST_LOOKS && answer.is_none() {
                 ahead = Some(self.will_write(entry.memory, entry.length));
             }
             // A pause costs as much as the way of a message from core to core.
-            if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS {
+            if answer.is_some() {
+                if !ahead.as_mut().is_some_and(Ahead::fetch) {
+                    idle(ANSWER_PAUSE);
+                }
+            } else if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS
+            {
                 std::hint::spin_loop();
             }
         }
@@ -116,6 +133,18 @@ impl Core {
             self.finish(&mut outcome);
         }
         result
+    }
+
+    /// Lets the time pass before an answer is looked for, and fetches what is written then.
+    #[inline]
+    fn let_pass(&self, entry: &MatchEntry, after: u32) -> Ahead {
+        let mut ahead = self.will_write(entry.memory, entry.length);
+        let mut left = after;
+        while left >= FETCH_STEPS && ahead.fetch() {
+            left -= FETCH_STEPS;
+        }
+        idle(left);
+        ahead
     }
 
     #[inline]

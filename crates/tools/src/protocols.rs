@@ -26,6 +26,11 @@ pub fn text(facts: &Facts) -> String {
     }
     row(out, "because", &chosen(tunables::DIRECT_THRESHOLD));
     row(out, "", "a record holds 40 B beside the header; a chunk holds at most 64 KiB");
+    row(
+        out,
+        "answers",
+        "up to 8 ranks with a processor each answer a message in the memory in which it came",
+    );
 
     let _ = writeln!(out, "\nof the direct ones");
     let switch = chosen(tunables::DIRECT);

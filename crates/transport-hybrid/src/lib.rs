@@ -264,6 +264,22 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn answer_after(&self, source: Option<u32>) -> Option<(u32, u32)> {
+        // From anybody means from another node too.
+        let source = source?;
+        match self.place(source) {
+            FAR => None,
+            place => self.near.answer_after(Some(place)).map(|(_, after)| (source, after)),
+        }
+    }
+
+    fn answered(&self, source: u32, looks: u32) {
+        match self.place(source) {
+            FAR => (),
+            place => self.near.answered(place, looks),
+        }
+    }
+
     fn will_write(&self, ahead: &mut Ahead) {
         self.near.will_write(ahead);
     }

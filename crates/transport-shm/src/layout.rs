@@ -6,6 +6,7 @@
 //!   + 0                   station, and behind it the counters (laid out by the counters crate): one page
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
 //!   + RUNS_AT             lanes * RUNS runs of the lanes
+//!   + SHUTTLES_AT         a shuttle for each rank before this one, where there are at most LANES; behind them their runs
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
 //!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
@@ -17,6 +18,7 @@ use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, MOST_FURTHER, RUN_BYTES, RUNS, Slot};
 use parnass_base::remains::Pushing;
+use parnass_base::shuttle::{self, Turn};
 use parnass_base::{PAGE, Record, Word32, Word64};
 use parnass_counters::BYTES as COUNTERS_BYTES;
 use parnass_transport::Waiting;
@@ -24,7 +26,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 18;
+pub const LAYOUT_VERSION: u32 = 19;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -37,8 +39,14 @@ pub const SLOTS_AT: usize = PAGE;
 pub const RUNS_AT: usize = SLOTS_AT + SLOTS_BYTES;
 /// Room for the runs of one lane.
 pub const LANE_RUNS_BYTES: usize = RUNS * RUN_BYTES;
+/// Where the shuttles start in a rank's area.
+pub const SHUTTLES_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
+/// Room for the slots of one.
+pub const SHUTTLE_BYTES: usize = shuttle::SLOTS * size_of::<Slot>();
+/// Where their runs start.
+pub const SHUTTLE_RUNS_AT: usize = SHUTTLES_AT + LANES * SHUTTLE_BYTES;
 /// Where the NIC's memory starts in a rank's area.
-pub const NIC_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
+pub const NIC_AT: usize = SHUTTLE_RUNS_AT + LANES * shuttle::BYTES;
 /// How much there is of it.
 pub const NIC_BYTES: usize = 128 << 20;
 /// Where the bulk memory starts in a rank's area.
@@ -136,7 +144,9 @@ pub struct Station {
     pub pushing: Pushing,
     /// The bulk pieces that it has read last, by class; 0: none.
     pub kept: [AtomicU64; CLASSES],
-    _reserved: [Word64; 8 * 9 - CLASSES],
+    /// The turns of its shuttles, by the rank of the other side.
+    pub turns: [Turn; LANES],
+    _reserved: [Word64; 8 * 8 - CLASSES],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],
 }

@@ -1,6 +1,8 @@
 //! The job's memory file: made and formatted by the launcher, attached by every rank.
 
-use crate::layout::{self, COUNTERS_AT, Header, NIC_AT, SLOTS_AT, STRIDE, Station};
+use crate::layout::{
+    self, COUNTERS_AT, Header, LANES, NIC_AT, SHUTTLE_BYTES, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
+};
 use parnass_base::atomics::Ordering;
 use parnass_base::lane::Slot;
 use parnass_base::{PAGE, Region, Window};
@@ -59,6 +61,9 @@ impl JobMemory {
         for rank in 0..size as usize {
             let area = PAGE + rank * STRIDE;
             whole.reserve(area, SLOTS_AT + layout::lanes(size) * slots * size_of::<Slot>()).map_err(short)?;
+            if size as usize <= LANES {
+                whole.reserve(area + SHUTTLES_AT, size as usize * SHUTTLE_BYTES).map_err(short)?;
+            }
             whole.reserve(area + NIC_AT, PAGE).map_err(short)?;
         }
         let header = whole.record::<Header>(0);

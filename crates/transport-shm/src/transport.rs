@@ -1,10 +1,11 @@
 //! The transport over the job's memory.
 
 mod push;
+mod shuttles;
 
 use crate::layout::{
     self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, LANE_RUNS_BYTES, LANES, NIC_AT,
-    NIC_BYTES, Piece, RUNS_AT, SLOTS_AT, STRIDE, Station,
+    NIC_BYTES, Piece, RUNS_AT, SHUTTLE_RUNS_AT, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -18,12 +19,13 @@ use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
 use parnass_base::process;
 use parnass_base::remains::Pushing;
-use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier};
+use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier, shuttle};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
     Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
 };
 use push::LENGTH_BITS;
+use shuttles::{Runs, Side};
 use std::io;
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
@@ -38,6 +40,11 @@ struct Peer {
     bulk: Window,
     /// Where the runs of its lanes start, one lane after the other; `slots` keeps the mapping.
     runs: UserAddress,
+    /// The slots of the shuttles between it and each rank before it, and where their runs start.
+    shuttles: Table<Slot>,
+    shuttle_runs: UserAddress,
+    /// This process's side of the one between the two; none of its own, and where there are more ranks than lanes.
+    side: Option<Side>,
     /// Its lane for this process.
     outgoing: OwnLane,
     /// How far that was read when last looked.
@@ -56,20 +63,7 @@ const BULK_BYTES_AT_ONCE: usize = 64 << 10;
 struct OwnLane {
     control: Placed<LaneControl>,
     slots: Table<Slot>,
-    runs: Window,
-    /// Whether memory stands behind the runs: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
-    runs_stand: AtomicU8,
-}
-
-impl OwnLane {
-    /// Whether memory stands behind the runs. Reserved with the first use.
-    fn runs_stand(&self) -> bool {
-        if self.runs_stand.load(Ordering::Relaxed) == UNKNOWN {
-            let stands = self.runs.reserve(0, LANE_RUNS_BYTES).is_ok();
-            self.runs_stand.store(if stands { REACHED } else { REFUSED }, Ordering::Relaxed);
-        }
-        self.runs_stand.load(Ordering::Relaxed) == REACHED
-    }
+    runs: Runs,
 }
 
 /// A turn that another process has had takes at least so long: two changes of context.
@@ -148,22 +142,27 @@ impl SharedMemory {
         let lanes = header.lanes.get() as usize;
         let slots_per_lane = header.slots.get() as usize;
         let lane = rank as usize % lanes;
+        let whole = memory.region.window(0, memory.region.len());
         let peers: Vec<Peer> = (0..size)
-            .map(|rank| {
-                let area = memory.region.window(PAGE + rank as usize * STRIDE, STRIDE);
+            .map(|number| {
+                let area = memory.region.window(PAGE + number as usize * STRIDE, STRIDE);
                 let control = offset_of!(Station, lanes) + lane * size_of::<LaneControl>();
                 let slots = SLOTS_AT + lane * slots_per_lane * size_of::<Slot>();
                 Peer {
                     outgoing: OwnLane {
                         control: area.record(control),
                         slots: area.table(slots, slots_per_lane),
-                        runs: area.window(RUNS_AT + lane * LANE_RUNS_BYTES, LANE_RUNS_BYTES),
-                        runs_stand: AtomicU8::new(UNKNOWN),
+                        runs: Runs::new(area.window(RUNS_AT + lane * LANE_RUNS_BYTES, LANE_RUNS_BYTES)),
                     },
-                    station: memory.station(rank),
+                    station: memory.station(number),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
                     runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
+                    shuttles: area.table(SHUTTLES_AT, LANES * shuttle::SLOTS),
+                    shuttle_runs: area.address(SHUTTLE_RUNS_AT, LANES * shuttle::BYTES),
+                    side: Some(&whole)
+                        .filter(|_| size as usize <= lanes)
+                        .and_then(|whole| Side::new(whole, rank, number)),
                     known_head: AtomicU64::new(0),
                     reach: AtomicU8::new(UNKNOWN),
                     gone: AtomicBool::new(false),
@@ -433,7 +432,17 @@ impl Transport for SharedMemory {
         length: usize,
         write: &mut dyn FnMut(usize, UserAddress, usize),
     ) -> Posting {
-        self.post_run(self.peer(target), tag, head, length, write)
+        self.post_run(target, tag, head, length, write)
+    }
+
+    #[inline]
+    fn answer_after(&self, source: Option<u32>) -> Option<(u32, u32)> {
+        self.expects_answer(source)
+    }
+
+    #[inline]
+    fn answered(&self, source: u32, looks: u32) {
+        self.learn_answer(source, looks);
     }
 
     fn will_write(&self, ahead: &mut Ahead) {
@@ -453,7 +462,7 @@ impl Transport for SharedMemory {
     #[inline]
     fn poll(&self, of: u32) -> bool {
         let peer = self.peer(of);
-        (0..self.lanes).any(|lane| !self.lane(peer, lane).looks_empty())
+        (0..self.lanes).any(|lane| !self.lane(peer, lane).looks_empty() || self.is_shuttled(of, lane as u32))
     }
 
     #[inline]
@@ -464,9 +473,22 @@ impl Transport for SharedMemory {
             let lane = self.lane(peer, number);
             let first = lane.head();
             let (mut position, mut here) = (first, 0);
-            while here < limit
-                && let Some((message, slots)) = lane.read(position)
-            {
+            while here < limit {
+                // What came by shuttle precedes what was seen in the lane before. (With one look at the lane for both cases the message is copied to and fro.)
+                let Some((message, slots)) = lane.read(position) else {
+                    if self.is_shuttled(of, number as u32) && self.take_shuttled(of, number as u32, accept) {
+                        taken += 1;
+                        continue;
+                    }
+                    break;
+                };
+                if self.is_shuttled(of, number as u32) {
+                    if self.take_shuttled(of, number as u32, accept) {
+                        taken += 1;
+                        continue;
+                    }
+                    break;
+                }
                 // One that comes alone is not followed by another that is there already.
                 if here != 0 {
                     lane.read_ahead(position);
@@ -484,6 +506,11 @@ impl Transport for SharedMemory {
             if here != 0 {
                 lane.advance(position);
                 taken += here;
+                if of == self.rank
+                    && let Some(side) = &self.peer(number as u32).side
+                {
+                    side.came(false);
+                }
             }
         }
         taken

@@ -141,6 +141,19 @@ pub trait Transport: Send + Sync {
         Posting::TooLong
     }
 
+    /// If what comes from `source` (or from anybody) probably answers what this process has sent, in the lines of that: from whom it comes, and for how long
+    /// nothing should look for it ([`parnass_base::clock::idle`]). Each look takes these lines from who is about to write there, so that there should be
+    /// pauses between them too.
+    fn answer_after(&self, source: Option<u32>) -> Option<(u32, u32)> {
+        let _ = source;
+        None
+    }
+
+    /// Such an answer was found, after so many looks in vain.
+    fn answered(&self, source: u32, looks: u32) {
+        let _ = (source, looks);
+    }
+
     /// Tells where the next message will be written, if it is like the last one and that is worth fetching while this process waits. Once for
     /// each message.
     fn will_write(&self, ahead: &mut Ahead) {

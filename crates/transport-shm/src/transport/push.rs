@@ -1,7 +1,6 @@
 //! How messages are put into the lanes of peers, and what those who died while they did so have left in the own ones.
 
 use super::{Peer, SharedMemory};
-use crate::layout::LANE_RUNS_BYTES;
 use crate::process_memory;
 use parnass_base::atomics::{Ordering, spin_loop};
 use parnass_base::lane::{self, Lane, Producer, RUN_BYTES};
@@ -58,9 +57,18 @@ impl SharedMemory {
         let peer = self.peer(target);
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
             let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
-            return self.post_run(peer, tag, head, length, write);
+            return self.post_run(target, tag, head, length, write);
         }
         let (lane, producer) = self.outgoing(peer, follow);
+        if !BESIDE
+            && let Some(side) = &peer.side
+            && let Some((shuttle, turn)) = side.claim(&lane, producer)
+        {
+            let producer = Producer { hands_over: false, ..producer };
+            shuttle.put_bytes(turn, producer, tag, head, source, length);
+            self.ring_for(peer);
+            return Posting::Posted;
+        }
         let push = || lane.push_bytes(producer, tag, head, source, length);
         let posted = match &self.pushing {
             Some(pushing) if BESIDE => self.beside_others(pushing, push),
@@ -90,20 +98,29 @@ impl SharedMemory {
     /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
     pub(super) fn post_run(
         &self,
-        peer: &Peer,
+        target: u32,
         tag: u32,
         head: [u64; lane::HEAD],
         length: usize,
         write: impl FnMut(usize, UserAddress, usize),
     ) -> Posting {
+        let peer = self.peer(target);
         if length > RUN_BYTES || peer.station.refuses_long.get() != 0 {
             return Posting::TooLong;
         }
         let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        if !producer.overlaps || !peer.outgoing.runs_stand() {
+        if !producer.overlaps {
             return Posting::TooLong;
         }
-        let lane = lane.with_runs(peer.outgoing.runs.address(0, LANE_RUNS_BYTES));
+        if let Some(side) = &peer.side
+            && let Some((shuttle, turn, run)) = side.claim_run(&lane, producer)
+        {
+            shuttle.put_run(turn, run, tag, head, length, write);
+            self.ring_for(peer);
+            return Posting::Posted;
+        }
+        let Some(runs) = peer.outgoing.runs.standing() else { return Posting::TooLong };
+        let lane = lane.with_runs(runs);
         let push = || lane.push_run(producer, tag, head, length, write);
         let pushed = match &self.pushing {
             Some(pushing) => self.beside_others(pushing, push),
@@ -136,6 +153,7 @@ impl SharedMemory {
                 // Nobody else uses it, so that nothing is shown, and nobody waits behind what is left there.
                 if is_gone(number as u32) {
                     lane.bury(end);
+                    self.bury_shuttled(number as u32);
                 }
                 return true;
             }
