@@ -6,10 +6,10 @@
 //!   + 0                   station, and behind it the counters (laid out by the counters crate): one page
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
 //!   + RUNS_AT             lanes * RUNS runs of the lanes
-//!   + SHUTTLES_AT         a shuttle for each rank before this one, where there are at most LANES; behind them their runs
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
 //!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
+//!   + SHUTTLES_AT         a shuttle for each rank before this one, where there are at most LANES; behind them their runs
 //! further on              segments, where the ranks put them (see `segments_of`); the file is as long as the last one needs
 //! ```
 
@@ -39,14 +39,8 @@ pub const SLOTS_AT: usize = PAGE;
 pub const RUNS_AT: usize = SLOTS_AT + SLOTS_BYTES;
 /// Room for the runs of one lane.
 pub const LANE_RUNS_BYTES: usize = RUNS * RUN_BYTES;
-/// Where the shuttles start in a rank's area.
-pub const SHUTTLES_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
-/// Room for the slots of one.
-pub const SHUTTLE_BYTES: usize = shuttle::SLOTS * size_of::<Slot>();
-/// Where their runs start.
-pub const SHUTTLE_RUNS_AT: usize = SHUTTLES_AT + LANES * SHUTTLE_BYTES;
 /// Where the NIC's memory starts in a rank's area.
-pub const NIC_AT: usize = SHUTTLE_RUNS_AT + LANES * shuttle::BYTES;
+pub const NIC_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
 /// How much there is of it.
 pub const NIC_BYTES: usize = 128 << 20;
 /// Where the bulk memory starts in a rank's area.
@@ -57,8 +51,14 @@ pub const BULK_BYTES: usize = 64 << 20;
 pub const BOARD_AT: usize = BULK_AT + BULK_BYTES;
 /// How much room there is for them.
 pub const BOARD_BYTES: usize = 256 << 20;
+/// Where the shuttles start in a rank's area.
+pub const SHUTTLES_AT: usize = BOARD_AT + BOARD_BYTES;
+/// Room for the slots of one.
+pub const SHUTTLE_BYTES: usize = shuttle::SLOTS * size_of::<Slot>();
+/// Where their runs start.
+pub const SHUTTLE_RUNS_AT: usize = SHUTTLES_AT + LANES * SHUTTLE_BYTES;
 /// From one rank's area to the next.
-pub const STRIDE: usize = (BOARD_AT + BOARD_BYTES).next_multiple_of(2 << 20);
+pub const STRIDE: usize = (SHUTTLE_RUNS_AT + LANES * shuttle::BYTES).next_multiple_of(2 << 20);
 
 /// Bytes of the file before the segments, for so many ranks.
 pub fn base_bytes(size: u32) -> usize {

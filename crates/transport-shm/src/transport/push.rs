@@ -62,7 +62,7 @@ impl SharedMemory {
         let (lane, producer) = self.outgoing(peer, follow);
         if !BESIDE
             && let Some(side) = &peer.side
-            && let Some((shuttle, turn)) = side.claim(&lane, producer)
+            && let Some((shuttle, turn)) = side.claim(&lane, producer, length)
         {
             let producer = Producer { hands_over: false, ..producer };
             shuttle.put_bytes(turn, producer, tag, head, source, length);

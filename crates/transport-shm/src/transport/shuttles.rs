@@ -2,8 +2,8 @@
 
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
-use parnass_base::atomics::{AtomicU8, AtomicU32, Ordering};
-use parnass_base::lane::{Arrived, Lane, LaneControl, Producer, Slot};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use parnass_base::lane::{Arrived, FIRST_BYTES, Lane, LaneControl, Producer, Slot};
 use parnass_base::shuttle::{self, SLOTS, Shuttle, Turn};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, place};
 use std::mem::offset_of;
@@ -97,10 +97,22 @@ pub(super) struct Side {
     thread: AtomicU32,
     /// How often it was another one.
     changes: AtomicU32,
+    /// Whether the last message by shuttle is not answered yet, and nobody has let the time pass that this takes.
+    asked: AtomicBool,
+    waits: AtomicBool,
+    /// Messages of the peer until it counts as received by nobody who looks for answers.
+    looked_for: AtomicU32,
+    /// Lone messages in a row before one goes by shuttle.
+    needed: AtomicU32,
 }
 
-/// So many lone messages in a row are answered before one goes by shuttle: what comes in rows is faster by the lane.
+/// So many lone messages in a row are answered before one goes by shuttle: what comes in rows is faster by the lane. Eight times as many, up to the most, where
+/// that one was not answered by shuttle: it has met a message that was sent at the same time.
 const LONE: u32 = 4;
+const MOST_LONE: u32 = 16_384;
+/// Shorter messages of several slots go by shuttle only where their answers are looked for when they have come, and so many messages later.
+const SHORT: usize = 512;
+const LOOKED_FOR: u32 = 8;
 /// Threads that take turns so often do so for good.
 const MOST_CHANGES: u32 = 8;
 
@@ -140,6 +152,10 @@ impl Side {
             lone: AtomicU32::new(0),
             thread: AtomicU32::new(0),
             changes: AtomicU32::new(0),
+            asked: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
+            looked_for: AtomicU32::new(0),
+            needed: AtomicU32::new(LONE),
         })
     }
 
@@ -150,17 +166,29 @@ impl Side {
 
     /// The shuttle and its turn, if the next message to the peer goes by it.
     #[inline(always)]
-    pub(super) fn claim(&self, lane: &Lane<'_>, producer: Producer<'_>) -> Option<(Shuttle<'_>, u64)> {
+    pub(super) fn claim(
+        &self,
+        lane: &Lane<'_>,
+        producer: Producer<'_>,
+        length: usize,
+    ) -> Option<(Shuttle<'_>, u64)> {
         self.sent.store(self.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if !producer.alone {
             self.note_thread();
         }
-        if self.lone.load(Ordering::Relaxed) != LONE || self.changes.load(Ordering::Relaxed) == MOST_CHANGES {
+        if self.lone.load(Ordering::Relaxed) < self.needed.load(Ordering::Relaxed)
+            || self.changes.load(Ordering::Relaxed) == MOST_CHANGES
+            || (FIRST_BYTES + 1..SHORT).contains(&length) && self.looked_for.load(Ordering::Relaxed) == 0
+        {
             return None;
         }
         let turn = self.turn.here(self.first)?;
         let goes = producer.overlaps && lane.is_taken_in(producer) && self.turn.claim(turn, producer.alone);
-        goes.then(|| (self.shuttle(), turn))
+        goes.then(|| {
+            self.asked.store(true, Ordering::Relaxed);
+            self.waits.store(true, Ordering::Relaxed);
+            (self.shuttle(), turn)
+        })
     }
 
     /// Notes which thread sends. Messages of several are no row, and where threads take turns again and again none ever is.
@@ -179,11 +207,23 @@ impl Side {
     pub(super) fn came(&self, by_shuttle: bool) {
         self.answers.came(by_shuttle);
         let sent = self.sent.load(Ordering::Relaxed);
-        if sent != 0 {
-            let lone = if sent == 1 { (self.lone.load(Ordering::Relaxed) + 1).min(LONE) } else { 0 };
-            self.lone.store(lone, Ordering::Relaxed);
-            self.sent.store(0, Ordering::Relaxed);
+        if sent == 0 {
+            return;
         }
+        self.sent.store(0, Ordering::Relaxed);
+        self.looked_for.store(self.looked_for.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+        let mut lone = if sent == 1 { (self.lone.load(Ordering::Relaxed) + 1).min(MOST_LONE) } else { 0 };
+        if self.asked.load(Ordering::Relaxed) {
+            self.asked.store(false, Ordering::Relaxed);
+            let needed = self.needed.load(Ordering::Relaxed);
+            if by_shuttle {
+                self.needed.store((needed / 2).max(LONE), Ordering::Relaxed);
+            } else {
+                self.needed.store((needed * 8).min(MOST_LONE), Ordering::Relaxed);
+                lone = 0;
+            }
+        }
+        self.lone.store(lone, Ordering::Relaxed);
     }
 
     /// As [`Side::claim`], for a message whose bytes lie in the run.
@@ -194,7 +234,7 @@ impl Side {
         producer: Producer<'_>,
     ) -> Option<(Shuttle<'_>, u64, UserAddress)> {
         let run = self.run.standing()?;
-        self.claim(lane, producer).map(|(shuttle, turn)| (shuttle, turn, run))
+        self.claim(lane, producer, SHORT).map(|(shuttle, turn)| (shuttle, turn, run))
     }
 }
 
@@ -260,10 +300,15 @@ impl SharedMemory {
     /// See [`parnass_transport::Transport::answer_after`].
     #[inline]
     pub(super) fn expects_answer(&self, source: Option<u32>) -> Option<(u32, u32)> {
-        let source = source.or((self.peers.len() == 2).then_some(1 - self.rank))?;
+        let source = source.or_else(|| (self.peers.len() == 2).then(|| 1 - self.rank))?;
         let side = self.peer(source).side.as_ref()?;
-        let after = side.answers.after()?;
-        side.turn.there(side.first).map(|_| (source, after))
+        side.looked_for.store(LOOKED_FOR, Ordering::Relaxed);
+        if !side.waits.load(Ordering::Relaxed) {
+            return None;
+        }
+        side.waits.store(false, Ordering::Relaxed);
+        side.turn.there(side.first)?;
+        Some((source, side.answers.after()?))
     }
 
     /// See [`parnass_transport::Transport::answered`].
@@ -335,7 +380,7 @@ mod tests {
     #[test]
     fn answers_go_by_shuttle_and_rows_by_the_lane_in_their_order() {
         let job = job(3);
-        for (length, drivers) in [(8, [1, 2]), (40, [1, 2]), (41, [1, 2]), (1000, [0, 1]), (8192, [1, 2])] {
+        for (length, drivers) in [(8, [1, 2]), (40, [1, 2]), (1000, [0, 1]), (8192, [1, 2])] {
             let before = turn(&job[1], 2);
             let mut number = 0;
             for round in 0..30 {
