@@ -379,8 +379,8 @@ mod tests {
 
     #[test]
     fn answers_go_by_shuttle_and_rows_by_the_lane_in_their_order() {
-        let job = job(3);
         for (length, drivers) in [(8, [1, 2]), (40, [1, 2]), (1000, [0, 1]), (8192, [1, 2])] {
+            let job = job(3);
             let before = turn(&job[1], 2);
             let mut number = 0;
             for round in 0..30 {
