@@ -470,7 +470,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Whether the consumer has taken in all that this producer, who is alone, has sent.
+    /// Whether the consumer has taken in all that was sent here, as far as this thread knows of it.
     #[inline(always)]
     pub fn is_taken_in(&self, producer: Producer<'_>) -> bool {
         let tail = self.control.tail.load(Ordering::Relaxed);

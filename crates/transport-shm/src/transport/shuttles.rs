@@ -172,7 +172,7 @@ impl Side {
         producer: Producer<'_>,
         length: usize,
     ) -> Option<(Shuttle<'_>, u64)> {
-        self.sent.store(self.sent.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.sent.store(self.sent.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
         if !producer.alone {
             self.note_thread();
         }
@@ -372,6 +372,15 @@ mod tests {
         numbers
     }
 
+    /// Messages 1 to 21 between two, each the answer of the last: the turn is the later one's.
+    fn exchange(job: &[SharedMemory]) {
+        for number in 1..=21 {
+            let (from, to) = (1 - number as usize % 2, number % 2);
+            send(&job[from], to, number, 8);
+            assert_eq!(take(&job[to as usize], to, 8), [number]);
+        }
+    }
+
     fn turn(of: &SharedMemory, other: u32) -> u64 {
         let side = of.peer(other).side.as_ref().unwrap();
         side.turn.here(side.first).or(side.turn.there(side.first)).unwrap()
@@ -410,11 +419,7 @@ mod tests {
     #[test]
     fn what_is_refused_stays_and_keeps_what_follows() {
         let job = job(2);
-        for number in 1..=21 {
-            let (from, to) = (1 - number as usize % 2, number % 2);
-            send(&job[from], to, number, 8);
-            assert_eq!(take(&job[to as usize], to, 8), [number]);
-        }
+        exchange(&job);
         let before = turn(&job[1], 0);
         (22..25).for_each(|number| send(&job[1], 0, number, 8));
         assert_eq!(turn(&job[1], 0), before + 1, "the first one went by shuttle");
@@ -427,11 +432,7 @@ mod tests {
     #[test]
     fn what_a_dead_peer_has_not_written_to_its_end_is_passed() {
         let job = job(2);
-        for number in 1..=21 {
-            let (from, to) = (1 - number as usize % 2, number % 2);
-            send(&job[from], to, number, 8);
-            assert_eq!(take(&job[to as usize], to, 8), [number]);
-        }
+        exchange(&job);
         let mut write = |at: usize, _: UserAddress, _: usize| assert_eq!(at, 0);
         let dies = || job[1].post_written(0, 99, [0; HEAD], 8000, &mut write);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(dies)).is_err());
