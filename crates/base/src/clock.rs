@@ -28,10 +28,13 @@ mod tests {
     }
 }
 
-/// Lets a while pass, of about a nanosecond for each step.
+/// Lets a while pass, of about a nanosecond for each step. Each one needs the result of the last, so that a core has nearly all of its units left for another
+/// thread that it may run besides.
 #[inline]
 pub fn idle(steps: u32) {
-    for step in 0..steps {
-        std::hint::black_box(step);
+    let mut number = std::hint::black_box(3u64);
+    for _ in 0..steps {
+        number = number.wrapping_mul(number);
     }
+    std::hint::black_box(number);
 }

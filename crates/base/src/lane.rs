@@ -241,7 +241,7 @@ pub struct Producer<'a> {
     /// this producer writes. Not where the two may share a processor: who loses it half-way leaves
     /// the other waiting.
     pub overlaps: bool,
-    /// Whether slots are handed over to the consumer's core. Not by who soon makes an instruction with a lock, which waits until that is done,
+    /// Whether slots are handed over to the consumer's core, and the next ones fetched. Not by who soon makes an instruction with a lock, which waits until that is done,
     /// unless its message is awaited.
     pub hands_over: bool,
 }
@@ -379,10 +379,10 @@ impl<'a> Lane<'a> {
     fn hand_on(&self, producer: Producer<'_>, slot: &Slot, position: u64) {
         if producer.hands_over {
             hand_over(slot);
+            // In a short ring that one may not have been read yet.
+            let ahead = WRITTEN_AHEAD.min(self.slots.len() / 4);
+            fetch_to_write(self.slot(position + ahead as u64));
         }
-        // In a short ring that one may not have been read yet.
-        let ahead = WRITTEN_AHEAD.min(self.slots.len() / 4);
-        fetch_to_write(self.slot(position + ahead as u64));
     }
 
     /// As [`Lane::push_bytes`], for at most [`RUN_BYTES`] bytes, which go into a run: `write` is told for each part where it starts in the

@@ -21,9 +21,9 @@ const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 /// Between two looks for an answer.
-const ANSWER_PAUSE: u32 = 30;
+const ANSWER_PAUSE: u32 = 10;
 /// About what it takes to ask for two lines.
-const FETCH_STEPS: u32 = 10;
+const FETCH_STEPS: u32 = 4;
 
 impl Core {
     /// Receives a message that is there, or comes while this process may spin or let others run, without posting an entry for it. The result is what

@@ -113,7 +113,7 @@ impl SharedMemory {
             return Posting::TooLong;
         }
         if let Some(side) = &peer.side
-            && let Some((shuttle, turn, run)) = side.claim_run(&lane, producer)
+            && let Some((shuttle, turn, run)) = side.claim_run(&lane, producer, length)
         {
             shuttle.put_run(turn, run, tag, head, length, write);
             self.ring_for(peer);

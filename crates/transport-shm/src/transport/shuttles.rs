@@ -2,7 +2,9 @@
 
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
-use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use parnass_base::choice::Choice;
+use parnass_base::clock;
 use parnass_base::lane::{Arrived, FIRST_BYTES, Lane, LaneControl, Producer, Slot};
 use parnass_base::shuttle::{self, SLOTS, Shuttle, Turn};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, place};
@@ -41,19 +43,35 @@ impl Runs {
 ///
 /// Who looks too early takes the line from who is about to write it, so that the answer takes two ways more; who looks too late only loses the time. So after a
 /// look in vain the next one comes later by more than it comes sooner after one that was not. Of answers that take long nothing is lost.
-#[derive(Debug, Default)]
+///
+/// Of two that answer each other only one may learn so: the longer one waits, the later comes the other's answer, and both would wait longer and longer. The
+/// other one *leads*: it waits for a while that it changes seldom, so that the first can follow, and tries to shorten.
+#[derive(Debug)]
 struct Answers {
     /// Steps of [`parnass_base::clock::idle`] above 1; 0: its last message did not come by shuttle.
     after: AtomicU32,
+    leads: bool,
+    /// Of who leads: answers since the last change, and looks in vain before them.
+    known: AtomicU32,
+    vain: AtomicU32,
 }
 
 /// Steps by which the first look comes later.
-const LATER: u32 = 8;
+const LATER: u32 = 3;
+/// Answers after which who leads changes something, and how many looks for them may be in vain, or are so if it waits by far too short.
+const CHANGE: u32 = 32;
+const FEW: u32 = CHANGE / 5;
+const MANY: u32 = CHANGE * 4;
 /// An answer that takes more steps, or more looks, needs no such care.
-const LONGEST: u32 = 4000;
+const LONGEST: u32 = 1300;
 const MOST_LOOKS: u32 = 60;
 
 impl Answers {
+    fn new(leads: bool) -> Answers {
+        let none = || AtomicU32::new(0);
+        Answers { after: none(), leads, known: none(), vain: none() }
+    }
+
     #[inline(always)]
     fn came(&self, by_shuttle: bool) {
         let after = self.after.load(Ordering::Relaxed);
@@ -72,11 +90,98 @@ impl Answers {
     fn learn(&self, looks: u32) {
         let after = match self.after.load(Ordering::Relaxed) {
             0 => return,
-            after if looks == 0 => after.max(2) - 1,
             after if looks > MOST_LOOKS || after > LONGEST => 1,
+            after if self.leads => self.lead(after, looks),
+            after if looks == 0 => after.max(2) - 1,
             after => after + LATER,
         };
         self.after.store(after, Ordering::Relaxed);
+    }
+
+    /// As [`Answers::learn`], of who leads.
+    #[inline(always)]
+    fn lead(&self, after: u32, looks: u32) -> u32 {
+        let vain = self.vain.load(Ordering::Relaxed) + looks;
+        let known = self.known.load(Ordering::Relaxed) + 1;
+        let ends = known == CHANGE;
+        self.vain.store(if ends { 0 } else { vain }, Ordering::Relaxed);
+        self.known.store(if ends { 0 } else { known }, Ordering::Relaxed);
+        match vain {
+            _ if !ends => after,
+            vain if vain > MANY => after + after / 2 + LATER,
+            vain if vain > FEW => after + after / 8 + LATER,
+            _ => (after - after / 16).max(2) - 1,
+        }
+    }
+}
+
+/// Whether the shuttle is worth while, found out by who leads from the time that exchanges take; the other one follows: it answers by the way by which
+/// the message came. Cores that share their caches, as two threads of one core, pass lines on at no cost, and gain nothing by it.
+#[derive(Debug, Default)]
+struct Worth {
+    /// By the length of the messages: 0 the shuttle, 1 the lane.
+    ways: [Choice<2>; CLASSES],
+    /// The length of those whose time is taken, how many there were, and how many of the answers came by shuttle.
+    class: AtomicU32,
+    exchanges: AtomicU32,
+    shuttled: AtomicU32,
+    /// When the first of them began; 0: not known.
+    began: AtomicU64,
+}
+
+/// Lengths that are told apart: of one slot, of up to [`SHORT`] bytes, up to [`LONG`], and longer ones.
+const CLASSES: usize = 4;
+const LONG: usize = 2048;
+/// Exchanges whose time is taken together.
+const TIMED: u32 = 64;
+/// The way of the shuttle in [`Worth::ways`].
+const BY_SHUTTLE: usize = 0;
+
+impl Worth {
+    /// Whether a message goes by shuttle.
+    #[inline(always)]
+    fn goes(&self, length: usize) -> bool {
+        let class =
+            usize::from(length > FIRST_BYTES) + usize::from(length >= SHORT) + usize::from(length > LONG);
+        if class as u32 != self.class.load(Ordering::Relaxed) {
+            self.class.store(class as u32, Ordering::Relaxed);
+            self.break_off();
+        }
+        self.ways[class].way() == BY_SHUTTLE
+    }
+
+    /// What comes is no exchange of the same length as before.
+    #[inline(always)]
+    fn break_off(&self) {
+        self.exchanges.store(0, Ordering::Relaxed);
+        self.shuttled.store(0, Ordering::Relaxed);
+        self.began.store(0, Ordering::Relaxed);
+    }
+
+    /// A lone message was answered.
+    #[inline(always)]
+    fn exchanged(&self, by_shuttle: bool) {
+        let exchanges = self.exchanges.load(Ordering::Relaxed) + 1;
+        self.exchanges.store(exchanges, Ordering::Relaxed);
+        self.shuttled.store(self.shuttled.load(Ordering::Relaxed) + u32::from(by_shuttle), Ordering::Relaxed);
+        if exchanges == TIMED {
+            self.learn(clock::nanoseconds());
+        }
+    }
+
+    #[inline(never)]
+    fn learn(&self, now: u64) {
+        let began = self.began.load(Ordering::Relaxed);
+        let choice = &self.ways[self.class.load(Ordering::Relaxed) as usize];
+        let way = choice.way();
+        // Where messages met, the shuttle was not used.
+        let went = way != BY_SHUTTLE || self.shuttled.load(Ordering::Relaxed) > TIMED * 3 / 4;
+        if began != 0 && went {
+            choice.learn(way, TIMED as usize, now - began);
+        }
+        self.began.store(now, Ordering::Relaxed);
+        self.exchanges.store(0, Ordering::Relaxed);
+        self.shuttled.store(0, Ordering::Relaxed);
     }
 }
 
@@ -90,6 +195,8 @@ pub(super) struct Side {
     turn: Placed<Turn>,
     first: bool,
     answers: Answers,
+    /// Of who leads.
+    worth: Worth,
     /// Messages to the peer since something came from it, and how often in a row it was one when something came.
     sent: AtomicU32,
     lone: AtomicU32,
@@ -102,12 +209,12 @@ pub(super) struct Side {
     waits: AtomicBool,
     /// Messages of the peer until it counts as received by nobody who looks for answers.
     looked_for: AtomicU32,
-    /// Lone messages in a row before one goes by shuttle.
+    /// Lone messages in a row before one goes by shuttle, for who leads.
     needed: AtomicU32,
 }
 
-/// So many lone messages in a row are answered before one goes by shuttle: what comes in rows is faster by the lane. Eight times as many, up to the most, where
-/// that one was not answered by shuttle: it has met a message that was sent at the same time.
+/// So many lone messages in a row are answered before one goes by shuttle: what comes in rows is faster by the lane. For who leads eight times as many, up to
+/// the most, where that one was not answered by shuttle: it has met a message that was sent at the same time.
 const LONE: u32 = 4;
 const MOST_LONE: u32 = 16_384;
 /// Shorter messages of several slots go by shuttle only where their answers are looked for when they have come, and so many messages later.
@@ -147,7 +254,8 @@ impl Side {
             run: Runs::new(run),
             turn: memory.record(turn),
             first: rank < other,
-            answers: Answers::default(),
+            answers: Answers::new(rank < other),
+            worth: Worth::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
             thread: AtomicU32::new(0),
@@ -182,13 +290,17 @@ impl Side {
         {
             return None;
         }
+        if self.first && !self.worth.goes(length) {
+            return None;
+        }
         let turn = self.turn.here(self.first)?;
         let goes = producer.overlaps && lane.is_taken_in(producer) && self.turn.claim(turn, producer.alone);
-        goes.then(|| {
-            self.asked.store(true, Ordering::Relaxed);
-            self.waits.store(true, Ordering::Relaxed);
-            (self.shuttle(), turn)
-        })
+        if !goes {
+            return None;
+        }
+        self.asked.store(true, Ordering::Relaxed);
+        self.waits.store(true, Ordering::Relaxed);
+        Some((self.shuttle(), turn))
     }
 
     /// Notes which thread sends. Messages of several are no row, and where threads take turns again and again none ever is.
@@ -213,6 +325,16 @@ impl Side {
         self.sent.store(0, Ordering::Relaxed);
         self.looked_for.store(self.looked_for.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         let mut lone = if sent == 1 { (self.lone.load(Ordering::Relaxed) + 1).min(MOST_LONE) } else { 0 };
+        if !self.first {
+            // What came by shuttle is answered by it.
+            self.lone.store(if by_shuttle { lone.max(LONE) } else { lone }, Ordering::Relaxed);
+            return;
+        }
+        if sent == 1 {
+            self.worth.exchanged(by_shuttle);
+        } else {
+            self.worth.break_off();
+        }
         if self.asked.load(Ordering::Relaxed) {
             self.asked.store(false, Ordering::Relaxed);
             let needed = self.needed.load(Ordering::Relaxed);
@@ -232,9 +354,10 @@ impl Side {
         &self,
         lane: &Lane<'_>,
         producer: Producer<'_>,
+        length: usize,
     ) -> Option<(Shuttle<'_>, u64, UserAddress)> {
         let run = self.run.standing()?;
-        self.claim(lane, producer, SHORT).map(|(shuttle, turn)| (shuttle, turn, run))
+        self.claim(lane, producer, length).map(|(shuttle, turn)| (shuttle, turn, run))
     }
 }
 
@@ -442,25 +565,93 @@ mod tests {
         assert!(!job[0].poll(0));
     }
 
+    /// A row now and then, as a collective between exchanges makes one, does not keep those that follow from going by shuttle, whoever sends it.
+    #[test]
+    fn exchanges_after_a_row_go_by_shuttle_again() {
+        for first in [0, 1] {
+            let job = job(2);
+            let (mut number, mut turns) = (0, 0);
+            // Fewer exchanges than another way is tried after.
+            for _ in 0..4 {
+                number += 1;
+                send(&job[first], 1 - first as u32, number, 8);
+                let before = turn(&job[0], 1);
+                for step in 0..100 {
+                    let (from, to) = (first ^ (step % 2), (1 - first) ^ (step % 2));
+                    number += 1;
+                    send(&job[from], to as u32, number, 8);
+                    assert_eq!(take(&job[to], to as u32, 8).last(), Some(&number));
+                }
+                turns += turn(&job[0], 1) - before;
+            }
+            assert!(turns >= 320, "{turns} of 400, {first} begins");
+        }
+    }
+
     /// Answers that are there after so many steps are looked for about then, and at once if that varies or takes long.
     #[test]
     fn the_first_look_for_an_answer_comes_when_it_is_there() {
-        let after = |comes: &dyn Fn(u32) -> u32| {
-            let answers = Answers::default();
-            answers.came(true);
-            (0..2000).for_each(|round| {
-                let early = comes(round).saturating_sub(answers.after().unwrap());
-                answers.learn(early.div_ceil(30));
-            });
-            answers.after().unwrap()
-        };
-        assert_eq!(after(&|_| 0), 0);
-        for steps in [60, 150, 1000] {
-            assert!((steps..=steps + LATER).contains(&after(&|_| steps)), "{steps}");
+        for leads in [false, true] {
+            let after = |comes: &dyn Fn(u32) -> u32| {
+                let answers = Answers::new(leads);
+                answers.came(true);
+                (0..20_000).for_each(|round| {
+                    let early = comes(round).saturating_sub(answers.after().unwrap());
+                    answers.learn(early.div_ceil(30));
+                });
+                answers.after().unwrap()
+            };
+            assert!(after(&|_| 0) <= LATER);
+            for steps in [60, 150, 1000] {
+                let about =
+                    if leads { steps * 15 / 16 - 1..=steps * 9 / 8 + LATER } else { steps..=steps + LATER };
+                assert!(about.contains(&after(&|_| steps)), "{steps}: {}", after(&|_| steps));
+            }
+            assert!(after(&|_| 100_000) <= LATER);
+            let answers = Answers::new(leads);
+            answers.learn(1);
+            assert_eq!(answers.after(), None, "nothing is learned of what came by the lane");
         }
-        assert!(after(&|_| 100_000) < LATER);
-        let answers = Answers::default();
-        answers.learn(1);
-        assert_eq!(answers.after(), None, "nothing is learned of what came by the lane");
+    }
+
+    /// Steps that the two wait for each other in the end, where 40 pass between an answer and the next message, and each takes 30, and 30 more if it is looked
+    /// for too early.
+    fn both_wait(leads: [bool; 2]) -> [u32; 2] {
+        let sides = leads.map(Answers::new);
+        sides.iter().for_each(|side| side.came(true));
+        let (mut sent, mut comes) = ([0, 0], 30);
+        for round in 0..40_000 {
+            let me = 1 - round % 2;
+            let looks_at = sent[me] + sides[me].after().unwrap();
+            let early = u32::saturating_sub(comes, looks_at);
+            sides[me].learn(early.div_ceil(10));
+            let found = if early == 0 { looks_at } else { looks_at + early.next_multiple_of(10) + 30 };
+            sent[me] = found + 40;
+            comes = sent[me] + 30;
+        }
+        sides.map(|side| side.after().unwrap())
+    }
+
+    /// An answer is there after 100 steps.
+    #[test]
+    fn two_that_wait_for_each_other_do_not_wait_longer_and_longer() {
+        let after = both_wait([true, false]);
+        assert!(after.iter().all(|after| *after < 200), "{after:?}");
+    }
+
+    #[test]
+    fn the_way_that_takes_less_time_is_gone() {
+        for (by_shuttle, by_lane) in [(9000, 6000), (6000, 9000)] {
+            let (worth, mut now, mut shuttled) = (Worth::default(), 1, 0);
+            for _ in 0..500 {
+                let goes = worth.goes(8);
+                worth.shuttled.store(if goes { TIMED } else { 0 }, Ordering::Relaxed);
+                now += if goes { by_shuttle } else { by_lane };
+                worth.learn(now);
+                shuttled += u32::from(goes);
+            }
+            assert_eq!(shuttled > 250, by_shuttle < by_lane, "{shuttled} of 500");
+            assert!(worth.goes(1000), "nothing is known of other lengths");
+        }
     }
 }
