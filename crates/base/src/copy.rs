@@ -137,38 +137,47 @@ const ROWS_LEAST: usize = ROWS * ROW - 256;
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn stride(left: usize) -> Option<usize> {
-    (left >= ROWS_LEAST && is_fast_in_rows()).then(|| (left / ROWS).min(ROW) / LINE * LINE)
+    (left >= ROWS_LEAST && is_intels()).then(|| (left / ROWS).min(ROW) / LINE * LINE)
 }
 
-/// Whether this processor is one of Intel's.
+/// Whether this processor is one of Intel's. What helps those to have lines passed on from core to core makes others slower.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn is_fast_in_rows() -> bool {
+pub fn is_intels() -> bool {
     use std::sync::atomic::{AtomicU8, Ordering};
     const UNKNOWN: u8 = 2;
-    static FAST: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match FAST.load(Ordering::Relaxed) {
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match KNOWN.load(Ordering::Relaxed) {
         UNKNOWN => {
             let name = std::arch::x86_64::__cpuid(0);
             let words = [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes);
-            let fast = words.as_flattened() == b"GenuineIntel";
-            FAST.store(fast.into(), Ordering::Relaxed);
-            fast
+            let is = words.as_flattened() == b"GenuineIntel";
+            KNOWN.store(is.into(), Ordering::Relaxed);
+            is
         }
-        fast => fast != 0,
+        is => is != 0,
     }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn is_intels() -> bool {
+    false
 }
 
 /// Bytes of the target that are fetched while those before them are written.
 const FETCHED: usize = 2048;
 
-/// As [`copy`], to memory that another core has read: many of its lines are taken from that core at once, where the stores alone would
-/// wait for one after the other.
+/// As [`copy`], to memory that another core has read: on a processor of Intel's many of its lines are taken from that core at once, where the stores alone
+/// would wait for one after the other.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline]
 pub unsafe fn copy_to_read(source: *const u8, target: *mut u8, length: usize) {
+    if !is_intels() {
+        // SAFETY: promised by the caller.
+        return unsafe { copy(source, target, length) };
+    }
     let fetch = |from: usize| {
         for at in (from..length.min(from + FETCHED)).step_by(LINE) {
             crate::atomics::fetch_to_write(target.wrapping_add(at));

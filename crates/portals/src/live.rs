@@ -2,7 +2,7 @@
 
 use crate::tuning::Tuning;
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
-use parnass_base::process;
+use parnass_base::{copy, process};
 
 /// See [`Tuning`] for what each does.
 #[derive(Debug)]
@@ -17,9 +17,14 @@ pub struct Live {
 /// So many buffers of a message that may go through a pipe fit into a core's own cache.
 const CACHED: usize = 4;
 
-/// The longest message, in bytes, that goes through a pipe where both wait and the kernel could copy it, if this was chosen; 0: none was.
+/// The longest message, in bytes, that goes through a pipe where both wait and the kernel could copy it, if this was chosen; 0: none was. On processors that
+/// are not Intel's a pipe is faster at any length (AMD Zen 4, 1 MiB: 60 / 87 us, 16 MiB: 2.2 / 3.3 ms).
 pub fn piped_most(chosen: u64) -> u64 {
-    if chosen == 0 { (process::own_cache() / CACHED) as u64 } else { chosen }
+    match chosen {
+        0 if copy::is_intels() => (process::own_cache() / CACHED) as u64,
+        0 => u64::MAX,
+        chosen => chosen,
+    }
 }
 
 impl Live {

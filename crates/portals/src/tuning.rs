@@ -5,7 +5,7 @@
 pub struct Tuning {
     /// How often a blocking receive looks for its message before it posts an entry for it; never more often than spins.
     pub receive_spins: u32,
-    /// The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there.
+    /// The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: on a processor of Intel's a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there; on others any.
     pub piped_most: u64,
     /// A receive longer than this starts the helper thread, which moves long messages while the program computes.
     pub helper_from_bytes: u64,

@@ -36,18 +36,17 @@ pub fn text(facts: &Facts) -> String {
     let switch = chosen(tunables::DIRECT);
     let copy = match (&facts.direct, settings.switch(tunables::DIRECT)) {
         (Ok(()), true) => {
-            let most = piped_most(settings.number(tunables::PIPED_MOST)) >> 10;
+            let most = match piped_most(settings.number(tunables::PIPED_MOST)) {
+                u64::MAX => "of any length".to_owned(),
+                most => format!("what is longer than {} KiB by the kernel, for both at once", most >> 10),
+            };
             row(
                 out,
                 "both wait",
                 "in pieces: one copies in while the other copies out, if each has a processor",
             );
             let chosen = chosen(tunables::PIPED_MOST);
-            row(
-                out,
-                "",
-                &format!("what is longer than {most} KiB by the kernel, for both at once; {chosen}"),
-            );
+            row(out, "", &format!("{most}; {chosen}"));
             format!("by the kernel (process_vm_readv); {switch}")
         }
         (Ok(()), false) => format!("in pieces; {switch}"),

@@ -17,9 +17,9 @@ use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
-use parnass_base::process;
 use parnass_base::remains::Pushing;
 use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier, shuttle};
+use parnass_base::{copy, process};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
     Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
@@ -572,7 +572,8 @@ impl Transport for SharedMemory {
     }
 
     fn past_caches(&self) -> usize {
-        *self.past_caches.get_or_init(|| process::last_cache() / 2)
+        // Other processors than Intel's also keep the buffers of the other rank there.
+        *self.past_caches.get_or_init(|| process::last_cache() / if copy::is_intels() { 2 } else { 4 })
     }
 
     fn discard(&self, bulk: Bulk) {

@@ -84,7 +84,7 @@ pub static TABLE: &[Tunable] = &[
         measured: false,
         scope: Scope::Local,
         changes: Changes::Running,
-        what: "The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there.",
+        what: "The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: on a processor of Intel's a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there; on others any.",
     },
     Tunable {
         name: "helper_from_bytes",
