@@ -174,7 +174,7 @@ impl Core {
             errands: Errands::default(),
             wheel: Wheels::default(),
             transport: Ways::new(transport),
-            tuning: Live::new(tuning),
+            tuning: Live::new(tuning, size),
         }
     }
 

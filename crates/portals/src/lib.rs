@@ -55,7 +55,7 @@ mod withdraw;
 
 pub use board::{Board, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
-pub use live::piped_most;
+pub use live::{CROWD, copies_once, piped_most};
 pub use memory::{Descriptions, Memory, Stream};
 
 pub use interface::{

@@ -107,6 +107,7 @@ impl Core {
     pub fn prefers_one_copy(&self, target: u32, source: Memory, length: usize, blocking: bool) -> bool {
         let receives = || self.own().posted.0.order().count.get() != 0 || self.own().parked.any();
         length >= PIPE_LEAST
+            && self.tuning.copies_once
             && self.transport.is_across(target)
             && (!blocking || receives() || self.waits(target))
             && matches!(source.place(), Place::Run(_))

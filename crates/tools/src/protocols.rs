@@ -6,7 +6,7 @@ use parnass_tunables::{self as tunables, Settings, TABLE};
 use serde_json::{Value, json};
 
 use crate::info::{Facts, limit, row};
-use parnass_mpi::piped_most;
+use parnass_mpi::{CROWD, copies_once, piped_most};
 
 /// A value with its name and where it came from: "spins = 8000 (default)".
 fn chosen(settings: &Settings, index: usize) -> String {
@@ -73,6 +73,9 @@ pub fn text(facts: &Facts) -> String {
         &format!("who looks keeps others from working: it lets them run, then sleeps; {yields}"),
     );
     row(out, "", "for a rank that runs on another processor right now it looks 1 us first");
+    if !copies_once(0) {
+        row(out, "", &format!("and with more than {CROWD} ranks for each processor"));
+    }
     row(out, "", "and from 16 KiB on a message between two processors that are shared is direct, unless its");
     row(out, "", "sender does nothing but send");
 
