@@ -2,7 +2,7 @@
 //! folded, and how its owner learns that all have read it.
 
 use crate::board::{NOTHING, Rounds, whole};
-use crate::problem::{Operation, Problem};
+use crate::problem::{Direct, Operation, Problem};
 use crate::schedule::{Element, Slice, Span, Step, Wake};
 
 /// How long the pieces are, in bytes, in which operands are read and folded: so short that they stay in a core's own cache, and so long
@@ -11,7 +11,7 @@ const PIECE: u64 = 64 << 10;
 
 /// Whether a problem can be solved so. The same answer at every process.
 pub(crate) fn can(problem: &Problem<'_>) -> bool {
-    problem.direct
+    problem.direct != Direct::No
         && problem.board > 0
         && problem.size > 1
         && !problem.is_inter()

@@ -31,7 +31,7 @@ mod select;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
 pub use nodes::Nodes;
-pub use problem::{Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
+pub use problem::{Direct, Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
 pub use schedule::{
     BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Slice, Span, Step, Wake, share,
 };

@@ -151,8 +151,19 @@ pub struct Shape {
     /// Bytes that a process can put on the board of the communicator in one round; 0 where there is none. The same at
     /// every process.
     pub board: u64,
-    /// Every process of the communicator reads the memory of every other. The same at every process.
-    pub direct: bool,
+    /// Whether every process of the communicator reads the memory of every other. The same at every process.
+    pub direct: Direct,
+}
+
+/// Whether the processes of a communicator read each other's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direct {
+    /// Not all of them.
+    #[default]
+    No,
+    /// All of them, but two copies take less time.
+    Slow,
+    Fast,
 }
 
 impl Shape {

@@ -1,7 +1,7 @@
 //! Which algorithm for which problem: a table, read from the top.
 
-use crate::algorithm::{ALGORITHMS, Algorithm, Groups, named};
-use crate::problem::{Operation, Problem};
+use crate::algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
+use crate::problem::{Direct, Operation, Problem};
 use crate::schedule::Schedule;
 
 /// A line of the table: the first one whose conditions hold, and whose algorithm can solve the problem, is taken.
@@ -290,7 +290,9 @@ pub fn select(problem: &Problem<'_>, overrides: &Overrides) -> &'static Algorith
                 && bytes <= rule.up_to_bytes
         })
         .filter_map(|rule| named(rule.operation, Groups::One, rule.algorithm))
-        .find(|algorithm| algorithm.can(problem))
+        .find(|algorithm| {
+            algorithm.can(problem) && (algorithm.needs != Needs::Direct || problem.direct == Direct::Fast)
+        })
         .expect("the last line of every operation holds always")
 }
 
@@ -320,7 +322,7 @@ mod tests {
             commutative,
             oversubscribed: false,
             board: 0,
-            direct: false,
+            direct: Direct::No,
         }
     }
 
@@ -381,16 +383,21 @@ mod tests {
                 let shape = Shape {
                     board: 4096,
                     oversubscribed,
-                    direct: true,
+                    direct: Direct::Fast,
                     ..shape(operation, size, 1 << 14, true)
                 };
                 assert_eq!(select(&Problem::even(shape), &Overrides::default()).name, "direct");
-                let without = Shape { direct: false, ..shape };
-                assert_ne!(select(&Problem::even(without), &Overrides::default()).name, "direct");
+                for direct in [Direct::No, Direct::Slow] {
+                    let without = Shape { direct, ..shape };
+                    assert_ne!(select(&Problem::even(without), &Overrides::default()).name, "direct");
+                }
+                let slow = Shape { direct: Direct::Slow, ..shape };
+                let wanted = Overrides::parse(&format!("{}:direct", operation.name())).unwrap();
+                assert_eq!(select(&Problem::even(slow), &wanted).name, "direct");
             }
         }
         let in_place = Shape { in_place: true, ..shape(Operation::Alltoall, 2, 1 << 14, true) };
-        let in_place = Shape { board: 4096, direct: true, ..in_place };
+        let in_place = Shape { board: 4096, direct: Direct::Fast, ..in_place };
         assert_eq!(select(&Problem::even(in_place), &Overrides::default()).name, "board");
     }
 

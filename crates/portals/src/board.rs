@@ -163,6 +163,16 @@ impl Boards {
     }
 }
 
+/// Whether the members of a board read each other's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reading {
+    /// Not all of them.
+    No,
+    /// All of them, but two copies take less time, see [`crate::copies_once`].
+    Slow,
+    Fast,
+}
+
 /// A board, as one of its members sees it. Several threads may use it one after the other, not at once.
 pub struct Board {
     core: Arc<Core>,
@@ -184,7 +194,7 @@ pub struct Board {
     reserved: AtomicU64,
     rings_for_certain: bool,
     /// Whether every member reads the memory of every other, as they have agreed.
-    direct: bool,
+    reading: Reading,
 }
 
 impl std::fmt::Debug for Board {
@@ -227,19 +237,19 @@ impl Board {
             expected: std::array::from_fn(|_| AtomicU32::new(0)),
             cursor: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
-            direct: false,
+            reading: Reading::No,
         })
     }
 
     /// All members have said whether they read the memory of every other one.
-    pub fn set_direct(&mut self, direct: bool) {
-        self.direct = direct;
+    pub fn set_reading(&mut self, reading: Reading) {
+        self.reading = reading;
     }
 
-    /// Whether [`Board::offer`] is of use: the same at every member.
+    /// Of what use [`Board::offer`] is: the same at every member.
     #[inline]
-    pub fn is_direct(&self) -> bool {
-        self.direct
+    pub fn reading(&self) -> Reading {
+        self.reading
     }
 
     /// Bytes that a member can post in one round.

@@ -598,6 +598,11 @@ impl Interface {
         self.core.transport.spins()
     }
 
+    /// Whether reading the memory of others beats two copies, see [`crate::copies_once`].
+    pub fn copies_once(&self) -> bool {
+        self.core.tuning.copies_once
+    }
+
     /// Whether so many bytes are better written past the caches: these would not hold them until they are read.
     #[inline]
     pub fn goes_past_caches(&self, bytes: u64) -> bool {

@@ -53,7 +53,7 @@ mod ways;
 mod wheel;
 mod withdraw;
 
-pub use board::{Board, NO_MEMORY, WITHDRAWN, piece_bytes as board_bytes};
+pub use board::{Board, NO_MEMORY, Reading, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
 pub use live::{CROWD, copies_once, piped_most};
 pub use memory::{Descriptions, Memory, Stream};

@@ -2,7 +2,7 @@
 
 use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
-    Element, Neighborhood, Operation, Overrides, Part, Problem, Root, Shape, Vector, schedule,
+    Direct, Element, Neighborhood, Operation, Overrides, Part, Problem, Root, Shape, Vector, schedule,
 };
 
 /// An edge: from which process and which of its blocks, to which process and which of its blocks.
@@ -135,7 +135,7 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
                 commutative: true,
                 oversubscribed: false,
                 board: 0,
-                direct: false,
+                direct: Direct::No,
             },
             send: (!even && !same_to_all).then_some(Vector {
                 counts: &send.0,

@@ -2,7 +2,8 @@
 
 use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
-    ALGORITHMS, Algorithm, Element, Groups, Nodes, Operation, Part, Problem, Root, Shape, Vector, named,
+    ALGORITHMS, Algorithm, Direct, Element, Groups, Nodes, Operation, Part, Problem, Root, Shape, Vector,
+    named,
 };
 
 /// Bytes of an operand: an affine map `x -> a x + b` modulo 256. Composition is associative and not commutative.
@@ -254,7 +255,7 @@ impl Setting {
                         commutative: self.commutative,
                         oversubscribed: self.oversubscribed,
                         board: self.board,
-                        direct: true,
+                        direct: Direct::Fast,
                     },
                     send: Blocks::default(),
                     recv: Blocks::default(),
@@ -585,7 +586,7 @@ fn check_all(operations: &[Operation], largest: u64, seeds: u64) {
                             commutative,
                             oversubscribed: setting.oversubscribed,
                             board: setting.board,
-                            direct: true,
+                            direct: Direct::Fast,
                         };
                         let able = Problem { nodes: setting.nodes.as_ref(), ..Problem::even(shape) };
                         if !algorithm.can(&able) {

@@ -9,7 +9,7 @@ use crate::faults::{Fault, interrupts};
 use crate::process::Process;
 use parnass_base::{Scratch, UserAddress};
 use parnass_collectives::{Operation, Slice, Span, Step, Wake};
-use parnass_portals::{Board, MemoryError, NO_MEMORY, ProcessId, WITHDRAWN};
+use parnass_portals::{Board, MemoryError, NO_MEMORY, ProcessId, Reading, WITHDRAWN};
 use std::sync::Arc;
 
 /// Looks for something on the board before the NIC is asked whether there is something else to do.
@@ -450,26 +450,33 @@ impl Process {
             }
         }
         if let Some(board) = &mut board {
-            let direct = self.all_read_all(communicator, board)?;
-            board.set_direct(direct);
+            let reading = self.all_read_all(communicator, board)?;
+            board.set_reading(reading);
         }
         Ok(communicator.board().get_or_init(|| board).as_ref())
     }
 
     /// Whether every member of a new board reads the memory of every other: the same answer at all of them.
-    fn all_read_all(&self, communicator: &Arc<Communicator>, board: &Board) -> Result<bool> {
+    fn all_read_all(&self, communicator: &Arc<Communicator>, board: &Board) -> Result<Reading> {
         // Of a process that has not come yet nobody can tell.
         self.execute_on(&Call::new(communicator, Operation::Barrier), board)?;
         let size = communicator.size() as usize;
-        let reads_all = (0..size as u32).all(|rank| self.nic().reaches(board.process(rank)));
+        let mine = match (0..size as u32).all(|rank| self.nic().reaches(board.process(rank))) {
+            false => Reading::No,
+            true if self.nic().copies_once() => Reading::Fast,
+            true => Reading::Slow,
+        };
         let place = Scratch::new(size);
-        place.address().offset(communicator.rank() as i64).write(&[u8::from(reads_all)]);
+        place.address().offset(communicator.rank() as i64).write(&[mine as u8]);
         let mut call = Call::new(communicator, Operation::Allgather);
         call.recv = Side::Even { address: place.address(), count: 1, datatype: self.datatypes().byte() };
         call.in_place = true;
         self.execute_on(&call, board)?;
         let mut told = vec![0; size];
         place.address().read(&mut told);
-        Ok(told.iter().all(|reads_all| *reads_all != 0))
+        let least = [Reading::No, Reading::Slow, Reading::Fast]
+            .into_iter()
+            .find(|known| told.contains(&(*known as u8)));
+        Ok(least.unwrap_or(Reading::No))
     }
 }

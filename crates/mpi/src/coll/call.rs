@@ -10,9 +10,9 @@ use crate::op::Op;
 use crate::process::Process;
 use parnass_base::UserAddress;
 use parnass_collectives::{
-    Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
+    Direct, Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
 };
-use parnass_portals::Board;
+use parnass_portals::{Board, Reading};
 use std::sync::Arc;
 
 /// One of the two buffers of a call.
@@ -199,7 +199,11 @@ impl<'a> Call<'a> {
             commutative: self.op.is_none_or(|op| op.is_commutative()),
             oversubscribed,
             board: board.map_or(0, |board| board.piece_bytes() as u64),
-            direct: board.is_some_and(Board::is_direct),
+            direct: match board.map(Board::reading) {
+                None | Some(Reading::No) => Direct::No,
+                Some(Reading::Slow) => Direct::Slow,
+                Some(Reading::Fast) => Direct::Fast,
+            },
         }
     }
 
