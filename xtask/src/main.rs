@@ -38,7 +38,7 @@ enum Command {
     Test(test::Options),
     /// Compare with the other MPI libraries, which are fetched from the Python package index
     Bench {
-        /// Copy the result to docs/bench-result.json and generate README's figures from it
+        /// Copy the result to docs/, where there is a file for each sort of processor, and generate README's figures from them
         #[arg(long)]
         publish: bool,
         /// Options for `parnass bench`, such as `--install=mpich --rounds 1 --only pingpong`
@@ -95,7 +95,8 @@ fn bench(root: &Path, publish: bool, options: &[String]) -> anyhow::Result<()> {
     let status = command.args(options).status()?;
     anyhow::ensure!(status.success(), "parnass bench: {status}");
     if publish {
-        std::fs::copy(output.join("result.json"), root.join(codegen::RESULT))?;
+        let result = output.join("result.json");
+        std::fs::copy(&result, root.join(codegen::file_of(&std::fs::read_to_string(&result)?)?))?;
         codegen::run(root, false, false)?;
     }
     Ok(())

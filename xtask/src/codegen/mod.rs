@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use performance::RESULT;
+pub use performance::file_of;
 
 /// What is generated: path below the workspace to content.
 type Files = BTreeMap<PathBuf, String>;
@@ -37,10 +37,10 @@ pub fn run(root: &Path, check: bool, add_stubs: bool) -> Result<()> {
     tunables::generate(root, &mut files)?;
     counters::generate(root, &mut files)?;
 
-    if let Ok(result) = std::fs::read_to_string(root.join(RESULT)) {
-        let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
-        files.insert("README.md".into(), performance::readme(&readme, &result)?);
-    }
+    let read = |(_, file): &(_, &'static str)| Some((*file, std::fs::read_to_string(root.join(file)).ok()?));
+    let results: Vec<_> = performance::RESULTS.iter().filter_map(read).collect();
+    let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
+    files.insert("README.md".into(), performance::readme(&readme, &results)?);
 
     let mut stale = Vec::new();
     let folders = ["crates/abi/src/generated", "crates/abi-mpich/src/generated"];

@@ -1,4 +1,4 @@
-//! README's figures, from the result file of a run of `parnass bench`.
+//! README's figures, from the result files of runs of `parnass bench`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,10 +6,14 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// Where the result file is committed.
-pub const RESULT: &str = "docs/bench-result.json";
+/// Where the last result of a machine is committed, by a word of what the file says about its processor.
+pub const RESULTS: &[(&str, &str)] = &[
+    ("Intel", "docs/bench-result-intel.json"),
+    ("AMD", "docs/bench-result-amd.json"),
+    ("", "docs/bench-result-other.json"),
+];
 const BEGIN: &str =
-    "<!-- The figures from here on are generated from docs/bench-result.json by `cargo xtask codegen`. -->";
+    "<!-- The figures from here on are generated from docs/bench-result-*.json by `cargo xtask codegen`. -->";
 const END: &str = "<!-- Here they end. -->";
 const OURS: &str = "parnass";
 /// The ending of a peer's name when it runs with the settings that suit it best.
@@ -106,18 +110,30 @@ impl Row {
     }
 }
 
-/// README with its section made anew from the text of the result file.
-pub fn readme(readme: &str, result: &str) -> Result<String> {
-    let report: Report = serde_json::from_str(result).with_context(|| format!("{RESULT}: no result file"))?;
+/// Where a result file, whose text this is, is committed.
+pub fn file_of(result: &str) -> Result<&'static str> {
+    let report: Report = serde_json::from_str(result).context("no result file")?;
+    let (_, file) =
+        RESULTS.iter().find(|(word, _)| report.machine.contains(word)).expect("the last word is in each");
+    Ok(file)
+}
+
+/// README with its section made anew from result files: the path and the text of each.
+pub fn readme(readme: &str, results: &[(&str, String)]) -> Result<String> {
+    let mut sections = Vec::new();
+    for (file, text) in results {
+        let report = serde_json::from_str(text).with_context(|| format!("{file}: no result file"))?;
+        sections.push(section(&report, file));
+    }
     let (Some(begin), Some(end)) = (readme.find(BEGIN), readme.find(END)) else {
         bail!("README.md: the two comments around the generated figures are not there");
     };
     let before = readme.get(..begin + BEGIN.len()).unwrap_or_default();
     let after = readme.get(end..).unwrap_or_default();
-    Ok(format!("{before}\n\n{}\n{after}", section(&report)))
+    Ok(format!("{before}\n\n{}\n{after}", sections.join("\n")))
 }
 
-fn section(report: &Report) -> String {
+fn section(report: &Report, file: &str) -> String {
     let peers: Vec<&str> = report
         .libraries
         .iter()
@@ -160,7 +176,7 @@ fn section(report: &Report) -> String {
     let ahead = compared.iter().filter(|ahead| **ahead).count();
     let _ = writeln!(
         out,
-        "\nBold: ahead of every peer, or level. That is so in {ahead} of all {} values; [{RESULT}]({RESULT}) has them.",
+        "\nBold: ahead of every peer, or level. That is so in {ahead} of all {} values; [{file}]({file}) has them.",
         compared.len()
     );
     out
@@ -207,7 +223,8 @@ mod tests {
     #[test]
     fn the_section_is_made_anew_and_the_rest_stays() {
         let old = format!("# Title\n{BEGIN}\n\nold figures\n\n{END}\nend\n");
-        let new = readme(&old, FILE).unwrap();
+        let files = [("a.json", FILE.to_owned()), ("b.json", FILE.replace("2026-01-02", "2026-03-04"))];
+        let new = readme(&old, &files).unwrap();
         assert!(
             new.starts_with("# Title\n") && new.ends_with("\nend\n") && !new.contains("old figures"),
             "{new}"
@@ -215,7 +232,20 @@ mod tests {
         assert!(new.contains("| half round trip, 8 B | 0.200 us | 0.500 us | **0.40** |"), "{new}");
         assert!(new.contains("| bandwidth, 64 KiB | 4.00 GB/s | 8.00 GB/s | 0.50 |"), "{new}");
         assert!(new.contains("in 1 of all 2 values") && new.contains("2 cores, 2026-01-02"), "{new}");
-        assert_eq!(readme(&new, FILE).unwrap(), new);
-        assert!(readme("# Title\n", FILE).is_err() && readme(&old, "{}").is_err());
+        assert!(new.contains("[b.json](b.json)") && new.contains("2 cores, 2026-03-04"), "{new}");
+        assert_eq!(readme(&new, &files).unwrap(), new);
+        assert!(
+            readme("# Title\n", &files).is_err() && readme(&old, &[("c.json", "{}".to_owned())]).is_err()
+        );
+    }
+
+    #[test]
+    fn each_sort_of_machine_has_a_file() {
+        assert_eq!(file_of(FILE).unwrap(), "docs/bench-result-other.json");
+        assert_eq!(
+            file_of(&FILE.replace("2 cores", "2 cores of AMD EPYC")).unwrap(),
+            "docs/bench-result-amd.json"
+        );
+        assert!(file_of("{}").is_err());
     }
 }
