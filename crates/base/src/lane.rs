@@ -241,8 +241,8 @@ pub struct Producer<'a> {
     /// this producer writes. Not where the two may share a processor: who loses it half-way leaves
     /// the other waiting.
     pub overlaps: bool,
-    /// Whether slots are handed over to the consumer's core, and the next ones fetched. Not by who soon makes an instruction with a lock, which waits until that is done,
-    /// unless its message is awaited.
+    /// Whether slots are handed over to the consumer's core, and later ones fetched. Not by who soon makes an instruction with a lock, which waits until
+    /// that is done, unless its message is awaited.
     pub hands_over: bool,
 }
 

@@ -29,7 +29,7 @@ pub fn text(facts: &Facts) -> String {
     row(
         out,
         "answers",
-        "up to 8 ranks with a processor each answer a message in the memory in which it came",
+        "up to 8 ranks with a processor each answer a message in the memory in which it came, if that is faster",
     );
 
     let _ = writeln!(out, "\nof the direct ones");

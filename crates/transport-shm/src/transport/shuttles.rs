@@ -103,7 +103,7 @@ impl Answers {
     fn lead(&self, after: u32, looks: u32) -> u32 {
         let vain = self.vain.load(Ordering::Relaxed) + looks;
         let known = self.known.load(Ordering::Relaxed) + 1;
-        let ends = known == CHANGE;
+        let ends = known >= CHANGE;
         self.vain.store(if ends { 0 } else { vain }, Ordering::Relaxed);
         self.known.store(if ends { 0 } else { known }, Ordering::Relaxed);
         match vain {
@@ -164,7 +164,7 @@ impl Worth {
         let exchanges = self.exchanges.load(Ordering::Relaxed) + 1;
         self.exchanges.store(exchanges, Ordering::Relaxed);
         self.shuttled.store(self.shuttled.load(Ordering::Relaxed) + u32::from(by_shuttle), Ordering::Relaxed);
-        if exchanges == TIMED {
+        if exchanges >= TIMED {
             self.learn(clock::nanoseconds());
         }
     }
@@ -174,10 +174,10 @@ impl Worth {
         let began = self.began.load(Ordering::Relaxed);
         let choice = &self.ways[self.class.load(Ordering::Relaxed) as usize];
         let way = choice.way();
-        // Where messages met, the shuttle was not used.
+        // Where messages met, the shuttle was not used. Several threads may come here at once: then some of it is lost.
         let went = way != BY_SHUTTLE || self.shuttled.load(Ordering::Relaxed) > TIMED * 3 / 4;
         if began != 0 && went {
-            choice.learn(way, TIMED as usize, now - began);
+            choice.learn(way, TIMED as usize, now.saturating_sub(began));
         }
         self.began.store(now, Ordering::Relaxed);
         self.exchanges.store(0, Ordering::Relaxed);
