@@ -73,11 +73,23 @@ pub fn text(facts: &Facts) -> String {
         &format!("who looks keeps others from working: it lets them run, then sleeps; {yields}"),
     );
     row(out, "", "for a rank that runs on another processor right now it looks 1 us first");
-    if !copies_once(0) {
-        row(out, "", &format!("and with more than {CROWD} ranks for each processor"));
+    if copies_once(0) {
+        row(
+            out,
+            "",
+            "and from 16 KiB on a message between two processors that are shared is direct, unless its",
+        );
+        row(out, "", "sender does nothing but send");
+    } else {
+        row(
+            out,
+            "",
+            &format!(
+                "and from 16 KiB on, with more than {CROWD} ranks for each processor, a message between two"
+            ),
+        );
+        row(out, "", "processors that are shared is direct, unless its sender does nothing but send");
     }
-    row(out, "", "and from 16 KiB on a message between two processors that are shared is direct, unless its");
-    row(out, "", "sender does nothing but send");
 
     let _ = writeln!(out, "\nwhile a rank computes that others reach over a network");
     row(
