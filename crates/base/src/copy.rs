@@ -141,26 +141,17 @@ fn stride(left: usize) -> Option<usize> {
 }
 
 /// Whether this processor is one of Intel's. What helps those to have lines passed on from core to core makes others slower.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn is_intels() -> bool {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    const UNKNOWN: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match KNOWN.load(Ordering::Relaxed) {
-        UNKNOWN => {
+    #[cfg(target_arch = "x86_64")]
+    {
+        static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *KNOWN.get_or_init(|| {
             let name = std::arch::x86_64::__cpuid(0);
-            let words = [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes);
-            let is = words.as_flattened() == b"GenuineIntel";
-            KNOWN.store(is.into(), Ordering::Relaxed);
-            is
-        }
-        is => is != 0,
+            [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes).as_flattened() == b"GenuineIntel"
+        })
     }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub fn is_intels() -> bool {
+    #[cfg(not(target_arch = "x86_64"))]
     false
 }
 

@@ -19,7 +19,7 @@ const SLOW: u128 = 6;
 const STRIKES: u32 = 3;
 /// Copies past the caches before a plain one is tried again.
 const AWAY: u32 = 1000;
-/// While none was slow, the time of one copy in so many is taken: the clock costs a tenth of a copy of 16 KiB.
+/// While none was slow, the time of one copy in so many is taken: the clock costs (AMD Zen 4: of half a round trip of 64 KiB a tenth).
 const TIMED: u32 = 8;
 
 /// What was learned from the last copies.

@@ -156,10 +156,9 @@ pub struct Shape {
 }
 
 /// Whether the processes of a communicator read each other's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direct {
     /// Not all of them.
-    #[default]
     No,
     /// All of them, but two copies take less time.
     Slow,

@@ -164,7 +164,7 @@ impl Boards {
 }
 
 /// Whether the members of a board read each other's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Not all of them.
     No,

@@ -46,11 +46,10 @@ impl Runs {
 ///
 /// Of two that answer each other only one may learn so: the longer one waits, the later comes the other's answer, and both would wait longer and longer. The
 /// other one *leads*: it waits for a while that it changes seldom, so that the first can follow, and tries to shorten.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Answers {
     /// Steps of [`parnass_base::clock::idle`] above 1; 0: its last message did not come by shuttle.
     after: AtomicU32,
-    leads: bool,
     /// Of who leads: answers since the last change, and looks in vain before them.
     known: AtomicU32,
     vain: AtomicU32,
@@ -67,11 +66,6 @@ const LONGEST: u32 = 1300;
 const MOST_LOOKS: u32 = 60;
 
 impl Answers {
-    fn new(leads: bool) -> Answers {
-        let none = || AtomicU32::new(0);
-        Answers { after: none(), leads, known: none(), vain: none() }
-    }
-
     #[inline(always)]
     fn came(&self, by_shuttle: bool) {
         let after = self.after.load(Ordering::Relaxed);
@@ -85,13 +79,13 @@ impl Answers {
         self.after.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// One was expected, and so many looks were in vain.
+    /// One was expected by who leads, or by the other one, and so many looks were in vain.
     #[inline(always)]
-    fn learn(&self, looks: u32) {
+    fn learn(&self, leads: bool, looks: u32) {
         let after = match self.after.load(Ordering::Relaxed) {
             0 => return,
             after if looks > MOST_LOOKS || after > LONGEST => 1,
-            after if self.leads => self.lead(after, looks),
+            after if leads => self.lead(after, looks),
             after if looks == 0 => after.max(2) - 1,
             after => after + LATER,
         };
@@ -145,17 +139,17 @@ impl Worth {
             usize::from(length > FIRST_BYTES) + usize::from(length >= SHORT) + usize::from(length > LONG);
         if class as u32 != self.class.load(Ordering::Relaxed) {
             self.class.store(class as u32, Ordering::Relaxed);
-            self.break_off();
+            self.begin(0);
         }
         self.ways[class].way() == BY_SHUTTLE
     }
 
-    /// What comes is no exchange of the same length as before.
+    /// The next exchange is the first of those whose time is taken, from `now` on; 0: from when that is known.
     #[inline(always)]
-    fn break_off(&self) {
+    fn begin(&self, now: u64) {
         self.exchanges.store(0, Ordering::Relaxed);
         self.shuttled.store(0, Ordering::Relaxed);
-        self.began.store(0, Ordering::Relaxed);
+        self.began.store(now, Ordering::Relaxed);
     }
 
     /// A lone message was answered.
@@ -179,9 +173,7 @@ impl Worth {
         if began != 0 && went {
             choice.learn(way, TIMED as usize, now.saturating_sub(began));
         }
-        self.began.store(now, Ordering::Relaxed);
-        self.exchanges.store(0, Ordering::Relaxed);
-        self.shuttled.store(0, Ordering::Relaxed);
+        self.begin(now);
     }
 }
 
@@ -193,6 +185,7 @@ pub(super) struct Side {
     control: Placed<LaneControl>,
     run: Runs,
     turn: Placed<Turn>,
+    /// Whether this is the earlier rank, which leads.
     first: bool,
     answers: Answers,
     /// Of who leads.
@@ -254,7 +247,7 @@ impl Side {
             run: Runs::new(run),
             turn: memory.record(turn),
             first: rank < other,
-            answers: Answers::new(rank < other),
+            answers: Answers::default(),
             worth: Worth::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
@@ -333,7 +326,7 @@ impl Side {
         if sent == 1 {
             self.worth.exchanged(by_shuttle);
         } else {
-            self.worth.break_off();
+            self.worth.begin(0);
         }
         if self.asked.load(Ordering::Relaxed) {
             self.asked.store(false, Ordering::Relaxed);
@@ -437,7 +430,7 @@ impl SharedMemory {
     /// See [`parnass_transport::Transport::answered`].
     #[inline]
     pub(super) fn learn_answer(&self, source: u32, looks: u32) {
-        self.peer(source).side.as_ref().inspect(|side| side.answers.learn(looks));
+        self.peer(source).side.as_ref().inspect(|side| side.answers.learn(side.first, looks));
     }
 
     /// Passes what a dead peer has not written to its end.
@@ -593,23 +586,23 @@ mod tests {
     fn the_first_look_for_an_answer_comes_when_it_is_there() {
         for leads in [false, true] {
             let after = |comes: &dyn Fn(u32) -> u32| {
-                let answers = Answers::new(leads);
+                let answers = Answers::default();
                 answers.came(true);
                 (0..20_000).for_each(|round| {
                     let early = comes(round).saturating_sub(answers.after().unwrap());
-                    answers.learn(early.div_ceil(30));
+                    answers.learn(leads, early.div_ceil(30));
                 });
                 answers.after().unwrap()
             };
-            assert!(after(&|_| 0) <= LATER);
+            assert_eq!(after(&|_| 0), 0);
             for steps in [60, 150, 1000] {
                 let about =
                     if leads { steps * 15 / 16 - 1..=steps * 9 / 8 + LATER } else { steps..=steps + LATER };
                 assert!(about.contains(&after(&|_| steps)), "{steps}: {}", after(&|_| steps));
             }
-            assert!(after(&|_| 100_000) <= LATER);
-            let answers = Answers::new(leads);
-            answers.learn(1);
+            assert!(after(&|_| 100_000) < LATER);
+            let answers = Answers::default();
+            answers.learn(leads, 1);
             assert_eq!(answers.after(), None, "nothing is learned of what came by the lane");
         }
     }
@@ -617,14 +610,14 @@ mod tests {
     /// Steps that the two wait for each other in the end, where 40 pass between an answer and the next message, and each takes 30, and 30 more if it is looked
     /// for too early.
     fn both_wait(leads: [bool; 2]) -> [u32; 2] {
-        let sides = leads.map(Answers::new);
+        let sides = [Answers::default(), Answers::default()];
         sides.iter().for_each(|side| side.came(true));
         let (mut sent, mut comes) = ([0, 0], 30);
         for round in 0..40_000 {
             let me = 1 - round % 2;
             let looks_at = sent[me] + sides[me].after().unwrap();
             let early = u32::saturating_sub(comes, looks_at);
-            sides[me].learn(early.div_ceil(10));
+            sides[me].learn(leads[me], early.div_ceil(10));
             let found = if early == 0 { looks_at } else { looks_at + early.next_multiple_of(10) + 30 };
             sent[me] = found + 40;
             comes = sent[me] + 30;
