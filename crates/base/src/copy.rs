@@ -36,6 +36,42 @@ pub unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
     unsafe { std::ptr::copy_nonoverlapping(source, target, length) }
 }
 
+/// As [`copy`], in line, of at most a line: few moves of fixed lengths, which overlap.
+///
+/// # Safety
+/// As for [`copy`].
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) unsafe fn copy_few(source: *const u8, target: *mut u8, length: usize) {
+    debug_assert!(length <= LINE);
+    // SAFETY: every move lies inside the two ranges; all of them are read before the first is written.
+    unsafe {
+        if length >= 32 {
+            let parts = [0, 16, length - 32, length - 16];
+            let read = parts.map(|at| source.add(at).cast::<u128>().read_unaligned());
+            for (at, part) in parts.into_iter().zip(read) {
+                target.add(at).cast::<u128>().write_unaligned(part);
+            }
+        } else if length >= 16 {
+            let parts = [0, length - 16];
+            let read = parts.map(|at| source.add(at).cast::<u128>().read_unaligned());
+            for (at, part) in parts.into_iter().zip(read) {
+                target.add(at).cast::<u128>().write_unaligned(part);
+            }
+        } else if length >= 8 {
+            let parts = [0, length - 8];
+            let read = parts.map(|at| source.add(at).cast::<u64>().read_unaligned());
+            for (at, part) in parts.into_iter().zip(read) {
+                target.add(at).cast::<u64>().write_unaligned(part);
+            }
+        } else {
+            for at in 0..length {
+                target.add(at).write(source.add(at).read());
+            }
+        }
+    }
+}
+
 /// As [`copy`], of what another core has just written, to memory that may lie in no cache of this core: its lines are fetched meanwhile.
 ///
 /// # Safety

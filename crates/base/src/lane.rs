@@ -17,10 +17,10 @@
 //! commit, and the consumer may copy the first slots out while the producer still fills the last ones.
 
 use crate::address::UserAddress;
+pub use crate::arrived::Arrived;
 use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
-use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill, pour};
+use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
-use std::ops::Deref;
 
 /// Words before the bytes of a message, see [`Lane::push_bytes`].
 pub const HEAD: usize = 2;
@@ -35,10 +35,7 @@ pub const RUNS: usize = 16;
 /// Bytes of a run.
 pub const RUN_BYTES: usize = 16 << 10;
 /// Bytes of a run that are shown at once.
-const STEP: usize = 2 << 10;
-/// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
-/// takes it from its writer once more.
-const TOGETHER: usize = 4;
+pub(crate) const STEP: usize = 2 << 10;
 /// So many slots ahead of the one that it fills a producer has the line of a slot brought to it, where a message takes one slot: the stores of a
 /// call fill the processor's store buffer, so that the lines of very few messages would be on their way at once.
 const WRITTEN_AHEAD: usize = 16;
@@ -59,125 +56,6 @@ pub struct Message {
     pub tag: u32,
     /// Opaque.
     pub words: [u64; WORDS],
-}
-
-/// A message that lies in its lane, with the slots that follow its first.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
-    message: Message,
-    /// How many slots follow, from `first` on in `lane`.
-    further: usize,
-    first: u64,
-    lane: Option<Lane<'a>>,
-    /// Where its bytes lie, unless in its slots.
-    run: Option<UserAddress>,
-}
-
-impl Deref for Arrived<'_> {
-    type Target = Message;
-
-    #[inline(always)]
-    fn deref(&self) -> &Message {
-        &self.message
-    }
-}
-
-impl Arrived<'_> {
-    /// A message of one slot, or one that came another way.
-    #[inline(always)]
-    pub fn short(message: Message) -> Self {
-        Arrived { message, further: 0, first: 0, lane: None, run: None }
-    }
-
-    /// Whether not all of its bytes are in its first slot.
-    #[inline(always)]
-    pub fn is_long(&self) -> bool {
-        self.further != 0 || self.run.is_some()
-    }
-
-    /// Its bytes, if it is long; `last`: see [`last_bytes`].
-    #[inline(always)]
-    pub fn bytes(&self, last: usize) -> usize {
-        match self.run {
-            Some(_) => (self.words[HEAD] as usize).min(RUN_BYTES),
-            None => bytes(self.further, last),
-        }
-    }
-
-    /// Whether its producer has written all of it.
-    #[inline]
-    pub fn is_whole(&self) -> bool {
-        self.further == 0
-            || self.lane.is_some_and(|lane| lane.peek(self.first + self.further as u64 - 1).is_some())
-    }
-
-    /// Copies the first `length` of its bytes to `target`; they start at word `skip`. `false`: its producer has not
-    /// written all of it yet, and what lies at `target` is undefined.
-    ///
-    /// # Panics
-    /// If the message has fewer bytes.
-    #[inline]
-    pub fn copy_to(&self, skip: usize, target: UserAddress, length: usize) -> bool {
-        if let (Some(lane), Some(run)) = (self.lane, self.run) {
-            let copy = |at, part, length| target.offset(at as i64).copy_apart(part, length);
-            return self.copy_run(lane, run, length, copy);
-        }
-        let here = length.min((WORDS - skip) * 8);
-        write_words(&self.words[skip..], target, here);
-        let further = self.further;
-        let (Some(lane), 1..) = (self.lane, further) else {
-            assert!(here == length, "{length} bytes of a message of one slot");
-            return true;
-        };
-        let mut done = here;
-        let (mut position, end) = (self.first, self.first + further as u64);
-        while done < length && position < end {
-            let group = lane.row(position, TOGETHER.min((end - position) as usize));
-            // Slots are committed in their order.
-            if !lane.awaits(position + group.len() as u64 - 1) {
-                return false;
-            }
-            let whole = group.len().min((length - done) / SLOT_BYTES);
-            pour(&group[..whole], target.offset(done as i64));
-            done += whole * SLOT_BYTES;
-            if whole < group.len() && done < length {
-                group[whole].pour_part(target.offset(done as i64), length - done);
-                done = length;
-            }
-            position += group.len() as u64;
-        }
-        assert!(done == length, "{length} bytes of a message of {done}");
-        // Nobody gets the slots back before they are written: a message may be received in part.
-        lane.awaits(self.first + further as u64 - 1)
-    }
-
-    /// As [`Arrived::copy_to`], by `read`, which is told for each part that is there where it starts in the message, where it lies, and how
-    /// long it is. `None`: its bytes do not lie in a row, and nothing was done.
-    #[inline]
-    pub fn copy_by(&self, length: usize, read: impl FnMut(usize, UserAddress, usize)) -> Option<bool> {
-        Some(self.copy_run(self.lane?, self.run?, length, read))
-    }
-
-    fn copy_run(
-        &self,
-        lane: Lane<'_>,
-        run: UserAddress,
-        length: usize,
-        mut read: impl FnMut(usize, UserAddress, usize),
-    ) -> bool {
-        assert!(length <= RUN_BYTES, "{length} bytes of a run");
-        for step in 0..=self.further {
-            // The first slot is there already.
-            if step > 0 && !lane.awaits(self.first + step as u64 - 1) {
-                return false;
-            }
-            let (at, end) = (step * STEP, length.min((step + 1) * STEP));
-            if at < end {
-                read(at, run.offset(at as i64), end - at);
-            }
-        }
-        true
-    }
 }
 
 /// Head and tail, each on its own cache line. Zeroed memory is an empty lane.
@@ -226,7 +104,7 @@ pub fn last_bytes(bytes: usize) -> usize {
 
 /// The bytes of a message with so many slots after its first, and so many bytes in the last.
 #[inline(always)]
-fn bytes(further: usize, last: usize) -> usize {
+pub(crate) fn bytes(further: usize, last: usize) -> usize {
     if further == 0 { last } else { FIRST_BYTES + (further - 1) * SLOT_BYTES + last }
 }
 
@@ -286,7 +164,7 @@ impl<'a> Lane<'a> {
 
     /// The slots from `position` on that follow one another in memory, at most `most`.
     #[inline(always)]
-    fn row(&self, position: u64, most: usize) -> &'a [Slot] {
+    pub(crate) fn row(&self, position: u64, most: usize) -> &'a [Slot] {
         let first = position as usize & (self.slots.len() - 1);
         &self.slots[first..self.slots.len().min(first + most)]
     }
@@ -345,18 +223,33 @@ impl<'a> Lane<'a> {
             }
             return;
         }
-        let here = length.min(FIRST_BYTES);
-        slot.fill(HEAD, source, here);
+        if further == 0 {
+            slot.fill(HEAD, source, length);
+            slot.commit(first, 0, tag);
+            if producer.overlaps {
+                self.hand_on(producer, slot, first);
+            }
+            return;
+        }
+        slot.fill(HEAD, source, FIRST_BYTES);
+        if further == 1 {
+            let second = self.slot(first + 1);
+            second.fill(0, source.offset(FIRST_BYTES as i64), length - FIRST_BYTES);
+            second.commit_further(first + 1, producer.hands_over);
+            slot.commit(first, 1, tag);
+            if producer.hands_over {
+                hand_over(slot);
+            }
+            return;
+        }
         if producer.overlaps {
             slot.commit(first, further, tag);
-            if further == 0 {
-                self.hand_on(producer, slot, first);
-            } else if producer.hands_over {
+            if producer.hands_over {
                 hand_over(slot);
             }
         }
         let (mut position, end) = (first + 1, first + 1 + further as u64);
-        let mut done = here;
+        let mut done = FIRST_BYTES;
         while position < end {
             let row = self.row(position, (end - position) as usize);
             let whole = row.len().min((length - done) / SLOT_BYTES);
@@ -502,7 +395,7 @@ impl<'a> Lane<'a> {
 
     /// Word 0 of the slot at `position`, if it has been committed.
     #[inline(always)]
-    fn peek(&self, position: u64) -> Option<u64> {
+    pub(crate) fn peek(&self, position: u64) -> Option<u64> {
         // Acquire pairs with the release in `commit`.
         let word = self.slot(position).words[0].load(Ordering::Acquire);
         (word & SEQUENCE == (position + 1) & SEQUENCE).then_some(word)
@@ -510,7 +403,7 @@ impl<'a> Lane<'a> {
 
     /// Whether the slot at `position` is committed, or soon is.
     #[inline(always)]
-    fn awaits(&self, position: u64) -> bool {
+    pub(crate) fn awaits(&self, position: u64) -> bool {
         self.peek(position).is_some() || self.awaits_longer(position)
     }
 

@@ -5,6 +5,7 @@
 pub mod access;
 mod address;
 mod ahead;
+mod arrived;
 pub mod atomics;
 pub mod barrier;
 pub mod bytes;

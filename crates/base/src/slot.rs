@@ -3,6 +3,8 @@
 
 use crate::address::UserAddress;
 use crate::atomics::{AtomicU64, Ordering, hand_over};
+#[cfg(not(loom))]
+use crate::copy::copy_few;
 
 /// Words of a slot besides word 0.
 pub const WORDS: usize = 7;
@@ -66,22 +68,37 @@ impl Slot {
     /// Writes `length` bytes behind the first `skip` words of the message.
     #[inline(always)]
     pub(crate) fn fill(&self, skip: usize, source: UserAddress, length: usize) {
-        let whole = length / 8;
-        let cells = &self.words[1 + skip..];
-        for (index, cell) in cells.iter().enumerate().take(whole) {
-            cell.store(source.offset(index as i64 * 8).read_word(), Ordering::Relaxed);
+        #[cfg(not(loom))]
+        {
+            assert!(length <= (WORDS - skip) * 8);
+            let words = self.words[1 + skip..].as_ptr().cast::<u8>().cast_mut();
+            // SAFETY: inside the slot, which is this producer's until it is committed; the source is the user's memory.
+            unsafe { copy_few(source.as_ptr(), words, length) };
         }
-        if !length.is_multiple_of(8) {
-            let word = source.offset(whole as i64 * 8).read_part(length % 8);
-            cells[whole].store(word, Ordering::Relaxed);
+        #[cfg(loom)]
+        for (index, word) in
+            read_words::<WORDS>(source, length).into_iter().enumerate().take(length.div_ceil(8))
+        {
+            self.words[1 + skip + index].store(word, Ordering::Relaxed);
         }
     }
 
-    /// Copies the first `length` bytes of the message in a slot that is not its first, fewer than all, to `target`.
+    /// Copies `length` bytes behind the first `skip` words of the message to `target`.
     #[inline(always)]
-    pub(crate) fn pour_part(&self, target: UserAddress, length: usize) {
-        let words: [u64; WORDS] = std::array::from_fn(|index| self.words[1 + index].load(Ordering::Relaxed));
-        write_words(&words, target, length);
+    pub(crate) fn pour(&self, skip: usize, target: UserAddress, length: usize) {
+        #[cfg(not(loom))]
+        {
+            assert!(length <= (WORDS - skip) * 8);
+            let words = self.words[1 + skip..].as_ptr().cast::<u8>();
+            // SAFETY: inside the slot, which nobody writes to while it is committed and not given back; the target is the user's memory.
+            unsafe { copy_few(words, target.as_ptr(), length) };
+        }
+        #[cfg(loom)]
+        {
+            let words: [u64; WORDS] =
+                std::array::from_fn(|index| self.words[1 + index].load(Ordering::Relaxed));
+            write_words(&words[skip..], target, length);
+        }
     }
 
     /// Whether it has been committed at this position.
@@ -139,9 +156,7 @@ pub(crate) fn pour(slots: &[Slot], target: UserAddress) {
         return unsafe { pour_by_vectors(slots, target) };
     }
     for (index, slot) in slots.iter().enumerate() {
-        for (word, cell) in slot.words[1..].iter().enumerate() {
-            target.offset((index * SLOT_BYTES + word * 8) as i64).write_word(cell.load(Ordering::Relaxed));
-        }
+        slot.pour(0, target.offset((index * SLOT_BYTES) as i64), SLOT_BYTES);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
 use parnass_base::clock::idle;
-use parnass_base::lane::{self, write_words};
+use parnass_base::lane::{self, Arrived, write_words};
 use parnass_base::{Ahead, Word64};
 use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
 
@@ -21,7 +21,9 @@ const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 /// Between two looks for an answer.
-const ANSWER_PAUSE: u32 = 10;
+const ANSWER_PAUSE: u32 = 20;
+/// Looks for an answer between two at all that has come.
+const LOOKS_AT_ALL: u32 = 4;
 /// About what it takes to ask for two lines.
 const FETCH_STEPS: u32 = 4;
 
@@ -87,11 +89,9 @@ impl Core {
             ahead = Some(self.let_pass(entry, after));
         }
         for turn in 0.. {
-            self.take_in_for(nic, &pattern, entry, &mut result, &mut outcome);
+            let expected = answer.map(|(source, _)| (source, turn));
+            self.take_in_for(nic, &pattern, entry, expected, &mut result, &mut outcome);
             if !matches!(result, Soon::NotYet) {
-                if let Some((source, _)) = answer {
-                    self.transport.answered(source, turn);
-                }
                 break;
             }
             if outcome.is_some() || self.has_other_work(nic) {
@@ -213,17 +213,19 @@ impl Core {
             || nic.lock().is_awaited()
     }
 
-    /// Takes in arrivals up to the first that no posted entry wants and that `entry` takes.
+    /// Takes in arrivals up to the first that no posted entry wants and that `entry` takes. `expected`: from whom an answer is expected, and how many looks
+    /// for it were in vain.
     #[inline(always)]
     fn take_in_for(
         &self,
         nic: &Nic,
         pattern: &Pattern,
         entry: &MatchEntry,
+        expected: Option<(u32, u32)>,
         result: &mut Soon,
         outcome: &mut Option<Outcome>,
     ) {
-        self.transport.take(self.me, BATCH, &mut |message| {
+        let mut accept = |message: &Arrived| {
             if !matches!(result, Soon::NotYet) {
                 return false;
             }
@@ -233,14 +235,20 @@ impl Core {
             // The usual case first: a short message, that is expected, and nobody else expects any.
             let (kind, small, source) = message::parts(message.tag);
             if kind == INLINE
-                && !message.is_long()
                 && fits(source, message.words[0])
                 && nic.posted.0.order().count.get() == 0
                 && let Place::Run(memory) = entry.memory.place()
+                // One from any source is posted before a part is placed, see `crate::partial`.
+                && (!message.is_long() || entry.source.is_some())
             {
-                let length = small.min(INLINE_ROOM);
+                let long = message.is_long();
+                let length = if long { message.bytes(small) } else { small.min(INLINE_ROOM) };
                 let placed = length.min(entry.length);
-                write_words(&message.words[lane::HEAD..], memory, placed);
+                if !long {
+                    write_words(&message.words[lane::HEAD..], memory, placed);
+                } else if self.place_long(self.me, entry.memory, source, message, placed).is_err() {
+                    return false;
+                }
                 self.count_received(nic, Travel::Short, source, message.words[0], length as u64, false);
                 *result = Soon::Received(Received {
                     failed: false,
@@ -264,7 +272,18 @@ impl Core {
                 }
                 _ => self.take_one(nic, self.me, Driver::Other, message, outcome.get_or_insert_default()),
             }
-        });
+        };
+        // In between nothing is looked at but the answer, so that it is seen as soon as it is there.
+        let (came, all) = match expected {
+            Some((source, looks)) => (
+                self.transport.take_answer(source, looks, &mut accept),
+                looks % LOOKS_AT_ALL == LOOKS_AT_ALL - 1,
+            ),
+            None => (false, true),
+        };
+        if !came && all {
+            self.transport.take(self.me, BATCH, &mut accept);
+        }
         if outcome.as_ref().is_some_and(Outcome::is_empty) {
             *outcome = None;
         }

@@ -273,10 +273,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
-    fn answered(&self, source: u32, looks: u32) {
+    fn take_answer(&self, source: u32, looks: u32, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
         match self.place(source) {
-            FAR => (),
-            place => self.near.answered(place, looks),
+            FAR => false,
+            place => self.near.take_answer(place, looks, accept),
         }
     }
 

@@ -441,8 +441,8 @@ impl Transport for SharedMemory {
     }
 
     #[inline]
-    fn answered(&self, source: u32, looks: u32) {
-        self.learn_answer(source, looks);
+    fn take_answer(&self, source: u32, looks: u32, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
+        self.take_expected(source, looks, accept)
     }
 
     fn will_write(&self, ahead: &mut Ahead) {

@@ -149,9 +149,11 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// Such an answer was found, after so many looks in vain.
-    fn answered(&self, source: u32, looks: u32) {
-        let _ = (source, looks);
+    /// Offers such an answer if it has come, after so many looks in vain; whether it was accepted. If not, it or something else may be there for
+    /// [`Transport::take`], and now and then it is left to that, so that nobody else's messages wait behind a long row of answers.
+    fn take_answer(&self, source: u32, looks: u32, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
+        let _ = (source, looks, accept);
+        false
     }
 
     /// Tells where the next message will be written, if it is like the last one and that is worth fetching while this process waits. Once for

@@ -213,6 +213,8 @@ const MOST_LONE: u32 = 16_384;
 /// Shorter messages of several slots go by shuttle only where their answers are looked for when they have come, and so many messages later.
 const SHORT: usize = 512;
 const LOOKED_FOR: u32 = 8;
+/// In the first two of so many turns all that has come is looked at, and not the answer alone.
+const ANSWERS: u64 = 32;
 /// Threads that take turns so often do so for good.
 const MOST_CHANGES: u32 = 8;
 
@@ -427,10 +429,26 @@ impl SharedMemory {
         Some((source, side.answers.after()?))
     }
 
-    /// See [`parnass_transport::Transport::answered`].
+    /// See [`parnass_transport::Transport::take_answer`].
     #[inline]
-    pub(super) fn learn_answer(&self, source: u32, looks: u32) {
-        self.peer(source).side.as_ref().inspect(|side| side.answers.learn(side.first, looks));
+    pub(super) fn take_expected(
+        &self,
+        source: u32,
+        looks: u32,
+        accept: &mut dyn FnMut(&Arrived) -> bool,
+    ) -> bool {
+        let Some(side) = &self.peer(source).side else { return false };
+        let turn = side.turn.there(side.first).filter(|turn| turn % ANSWERS >= 2);
+        let Some((turn, message)) = turn.and_then(|turn| Some((turn, side.shuttle().read(turn)?))) else {
+            return false;
+        };
+        if !accept(&message) {
+            return false;
+        }
+        side.turn.pass(turn);
+        side.came(true);
+        side.answers.learn(side.first, looks);
+        true
     }
 
     /// Passes what a dead peer has not written to its end.
@@ -530,6 +548,35 @@ mod tests {
             }
             assert!(turn(&job[1], 2) - before - answered <= 2);
         }
+    }
+
+    /// Answers are taken one after the other without a look at anything else, but not for ever.
+    #[test]
+    fn who_takes_answers_alone_keeps_nobody_waiting() {
+        let job = job(3);
+        exchange(&job[..2]);
+        send(&job[2], 1, 99, 8);
+        let (mut alone, mut others) = (0, Vec::new());
+        for number in 22..62 {
+            let (from, to) = (1 - number as usize % 2, number % 2);
+            let peer = &job[to as usize];
+            assert!(peer.answer_after(Some(from as u32)).is_some());
+            assert!(!peer.take_answer(from as u32, 0, &mut |_| unreachable!("it has not come")));
+            send(&job[from], to, number, 8);
+            assert!(!peer.take_answer(from as u32, 0, &mut |_| false), "it is refused, and stays");
+            let mut came = |message: &Arrived| {
+                others.push(message.tag);
+                true
+            };
+            if peer.take_answer(from as u32, 0, &mut came) {
+                alone += 1;
+            } else {
+                peer.take(to, 100, &mut came);
+            }
+            others.retain(|tag| *tag != number);
+        }
+        assert!(alone >= 30, "{alone} answers");
+        assert_eq!(others, [99]);
     }
 
     #[test]
