@@ -279,9 +279,9 @@ fn measured(
     let progress = Progress::new(steps);
     let mut failures: Vec<(String, &str, u32)> = Vec::new();
     for round in 1..=rounds {
-        for yardstick in selected {
+        for (number, yardstick) in (round as usize..).zip(selected) {
             let takers = if yardstick.ranks == 0 { &libraries[..1] } else { &libraries[..] };
-            for library in takers {
+            for library in in_turn(takers, number) {
                 let name = if yardstick.ranks == 0 { MACHINE } else { &library.name };
                 let failed = |(failed, program, ranks): &(String, &str, u32)| {
                     failed == name && *program == yardstick.name && *ranks == yardstick.ranks
@@ -313,6 +313,11 @@ fn measured(
         println!("{} bytes went over the interfaces between the two hosts", hosts.carried());
     }
     Ok(report)
+}
+
+/// All of them, from another one on for each `number`: whoever comes first finds cores that have rested, and is slower by a few percent.
+fn in_turn<T>(takers: &[T], number: usize) -> impl Iterator<Item = &T> {
+    takers.iter().cycle().skip(number % takers.len()).take(takers.len())
 }
 
 fn title(yardstick: &Yardstick) -> String {
@@ -433,6 +438,12 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_round_begins_with_another_one() {
+        let order = |round| in_turn(&["A", "B", "C"], round).copied().collect::<String>();
+        assert_eq!([1, 2, 3, 4].map(order), ["BCA", "CAB", "ABC", "BCA"]);
+    }
     use clap::Parser;
 
     #[derive(Parser)]
