@@ -14,18 +14,15 @@ use std::mem::offset_of;
 #[derive(Debug)]
 pub(super) struct Runs {
     window: Window,
+    address: UserAddress,
     /// Whether memory stands behind it: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
     stand: AtomicU8,
 }
 
 impl Runs {
     pub(super) fn new(window: Window) -> Runs {
-        Runs { window, stand: AtomicU8::new(UNKNOWN) }
-    }
-
-    #[inline(always)]
-    fn address(&self) -> UserAddress {
-        self.window.address(0, self.window.len())
+        let address = window.address(0, window.len());
+        Runs { window, address, stand: AtomicU8::new(UNKNOWN) }
     }
 
     /// Where they lie, if memory stands behind them.
@@ -35,7 +32,7 @@ impl Runs {
             self.stand.store(if stands { REACHED } else { REFUSED }, Ordering::Relaxed);
         }
         let stand = self.stand.load(Ordering::Relaxed) == REACHED;
-        stand.then(|| self.address())
+        stand.then_some(self.address)
     }
 }
 
@@ -264,7 +261,9 @@ impl Side {
 
     #[inline(always)]
     fn shuttle(&self) -> Shuttle<'_> {
-        Shuttle::new(&self.slots, Lane::new(&self.control, &self.slots), self.run.address())
+        // Their number is known where it is not counted again.
+        let slots: &[Slot; SLOTS] = self.slots.first_chunk().expect("all slots of a shuttle");
+        Shuttle::new(slots, Lane::new(&self.control, slots), self.run.address)
     }
 
     /// The shuttle and its turn, if the next message to the peer goes by it.
