@@ -109,8 +109,19 @@ pub struct Outcome {
     pub notices: EventList<(u32, Event)>,
     /// Initiators that may have something to move, and whether nobody else can move it.
     pub calls: EventList<(u32, bool)>,
-    /// Who moves what this process has begun to receive; nobody: only this process can.
-    pub begun: EventList<Option<u32>>,
+    /// What this process has begun to receive: by whom it is moved.
+    pub begun: EventList<Mover>,
+}
+
+/// Who moves what a process has begun to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mover {
+    /// Only that process itself can.
+    Own,
+    /// A peer that was called, if it waits.
+    Peer(u32),
+    /// It comes over the network, which has a thread for those who compute.
+    Network,
 }
 
 /// Who drives a NIC.
@@ -313,7 +324,7 @@ impl Core {
                 self.pull(nic, index, initiator, remote)
             };
             if !complete {
-                outcome.begun.push(None);
+                outcome.begun.push(Mover::Network);
                 return Appended::Posted(EntryHandle(nic.slab.handle(index)));
             }
             nic.slab.release(index);
@@ -326,12 +337,12 @@ impl Core {
                 return Appended::Complete(event);
             }
             let is_shared = self.start_transfer(nic, self.me, index, outcome);
-            outcome.begun.push(is_shared.then_some(initiator));
+            outcome.begun.push(if is_shared { Mover::Peer(initiator) } else { Mover::Own });
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::PIPED != 0 {
             transfer::start_piped(nic, index);
-            outcome.begun.push(None);
+            outcome.begun.push(Mover::Own);
             return Appended::Posted(EntryHandle(nic.slab.handle(index)));
         }
         if flags & flag::BULK != 0 {
@@ -726,19 +737,19 @@ impl Core {
         }
     }
 
-    /// This process has begun to receive what `mover` moves if it waits, for it has been called. Who computes does not want to share its processor
-    /// with its own helper then.
+    /// This process has begun to receive something. Who computes does not want to share its processor with its own helper where somebody else moves it.
     #[cold]
-    fn see_to(&self, mover: Option<u32>) {
+    fn see_to(&self, mover: Mover) {
         if self.is_attended() {
             return;
         }
         // Pairs with the fence in `Interface::leave`: who stops waiting sees that it has been called, or is seen here.
         full_fence();
-        if !mover.is_some_and(|mover| self.waits(mover)) {
-            self.transport.ring_helper(self.me);
+        match mover {
+            Mover::Network => self.attend_soon(Prospect::Moving),
+            Mover::Peer(peer) if self.waits(peer) => (),
+            Mover::Peer(_) | Mover::Own => self.transport.ring_helper(self.me),
         }
-        self.attend_soon(Prospect::Moving);
     }
 
     fn notify(&self, process: u32, event: &Event) {

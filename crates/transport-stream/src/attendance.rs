@@ -58,8 +58,13 @@ impl<C: Carrier> Streams<C> {
             return self.watch_for_requests();
         }
         let prospect = prospect as u32;
-        if !self.watched.load(Ordering::Relaxed) && self.needless.load(Ordering::Relaxed) & prospect == 0 {
+        if self.watched.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.needless.load(Ordering::Relaxed) & prospect == 0 {
             self.watch_again(prospect);
+        } else if self.unheard.load(Ordering::Relaxed) == 0 {
+            self.unheard.store(self.nanoseconds(), Ordering::Relaxed);
         }
     }
 
@@ -116,6 +121,19 @@ impl<C: Carrier> Streams<C> {
     pub fn attended(&self) {
         if self.left.load(Ordering::Relaxed) != 0 {
             self.come_back();
+        }
+        if self.unheard.load(Ordering::Relaxed) != 0 {
+            self.look_back();
+        }
+    }
+
+    /// The keeper was of no use lately, and so was not asked to watch when something was begun. Where the process comes back only now it may be of use
+    /// the next time.
+    #[cold]
+    fn look_back(&self) {
+        let since = self.unheard.swap(0, Ordering::Relaxed);
+        if self.nanoseconds().saturating_sub(since) > AWAY.as_nanos() as u64 {
+            self.needless.store(0, Ordering::Relaxed);
         }
     }
 

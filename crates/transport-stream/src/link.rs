@@ -31,8 +31,9 @@ const BATCH: (usize, usize) = (4 << 10, 16 << 10);
 const ROOM: usize = 1 << 20;
 /// A longer payload is sent unasked only where nothing stands before it, so that most of it need not be copied.
 const COPIED: usize = 64 << 10;
-/// What is sent so long after the last one goes at once; sooner, it may meet others.
-const LONE: Duration = Duration::from_micros(5);
+/// What is sent so long after the last one was handed to the kernel goes at once; sooner, it may meet others. (Not after the last call began: where the
+/// call takes longer than this, nothing ever met another.)
+const LONE: Duration = Duration::from_micros(2);
 /// So many that follow each other sooner go at once all the same, while the keeper does not look after what is gathered: to call it
 /// costs as much as to send, and it takes the processor from this thread.
 const FEW: u32 = 3;
@@ -70,6 +71,7 @@ pub struct Out<P> {
     pub(crate) blocked: bool,
     /// Stands in the list of links with something gathered.
     gathered: bool,
+    /// When the last call of the kernel for a message on its way at once, or a full batch, was over.
     last: Option<Instant>,
     /// How many were sent since the last lone one, if it is few.
     close: u32,
@@ -161,6 +163,8 @@ pub struct Streams<C: Carrier> {
     pub(crate) calls: AtomicU32,
     /// When the process left the library, where requests may come, in nanoseconds since `began`; 0: it waits there.
     pub(crate) left: AtomicU64,
+    /// When something was begun first, since a thread of the process waited, that the keeper was not asked to watch; 0: nothing.
+    pub(crate) unheard: AtomicU64,
     /// How often the process stayed away for a while when it left, see `attendance`.
     pub(crate) away: AtomicU32,
     pub(crate) began: Instant,
@@ -220,6 +224,7 @@ impl<C: Carrier> Streams<C> {
             stale: AtomicU32::new(0),
             reminded: AtomicBool::new(false),
             calls: AtomicU32::new(0),
+            unheard: AtomicU64::new(0),
             left: AtomicU64::new(0),
             away: AtomicU32::new(0),
             began: Instant::now(),
@@ -421,10 +426,11 @@ impl<C: Carrier> Streams<C> {
         }
         if lone && self.goes_at_once(out) {
             self.write(link, out);
+            out.last = Some(Instant::now());
         } else if out.row.copied() >= out.batch {
             out.batch = (out.batch * 2).min(BATCH.1);
-            out.last = Some(Instant::now());
             self.write(link, out);
+            out.last = Some(Instant::now());
         } else if !out.gathered {
             out.gathered = true;
             let mut gathered = lock(&self.gathered);
@@ -439,8 +445,7 @@ impl<C: Carrier> Streams<C> {
 
     /// Whether what has nothing before it in the row is sent now.
     fn goes_at_once(&self, out: &mut Out<C::Pipe>) -> bool {
-        let now = Instant::now();
-        if out.last.is_none_or(|last| now.duration_since(last) > LONE) {
+        if out.last.is_none_or(|last| last.elapsed() > LONE) {
             out.batch = BATCH.0;
             out.close = 0;
         } else if out.close < FEW && !self.attentive.load(Ordering::Relaxed) {
@@ -448,7 +453,6 @@ impl<C: Carrier> Streams<C> {
         } else {
             return false;
         }
-        out.last = Some(now);
         true
     }
 

@@ -380,6 +380,28 @@ mod tests {
     }
 
     #[test]
+    fn a_keeper_that_was_of_no_use_watches_again_for_who_stays_away() {
+        let (streams, mut watch) = nothing();
+        let armed = || streams.carrier.armed.load(Ordering::Relaxed);
+        streams.watch_lightly(Prospect::Moving);
+        streams.carrier.armed.store(false, Ordering::Relaxed);
+        streams.armed.store(false, Ordering::Relaxed);
+        streams.prospect.store(Prospect::Moving as u32, Ordering::Relaxed);
+        assert!(!watch.arrivals(&streams), "the process has taken it itself");
+        for (away, again) in [(false, false), (true, false), (false, true)] {
+            streams.watch_lightly(Prospect::Moving);
+            assert_eq!(armed(), again);
+            if away {
+                std::thread::sleep(Duration::from_millis(1));
+            } else {
+                // However long that took on this machine.
+                streams.unheard.store(0, Ordering::Relaxed);
+            }
+            streams.attended();
+        }
+    }
+
+    #[test]
     fn the_keeper_does_not_wait_for_a_thread_that_takes_messages() {
         let (streams, mut watch) = nothing();
         streams.wanted.store(true, Ordering::Release);
