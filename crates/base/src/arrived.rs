@@ -51,6 +51,12 @@ impl Arrived<'_> {
         }
     }
 
+    /// Whether its bytes lie in its slots, and its producer has written all of them.
+    #[inline]
+    pub fn lies_in_slots_whole(&self) -> bool {
+        self.run.is_none() && self.is_whole()
+    }
+
     /// Whether its producer has written all of it.
     #[inline]
     pub fn is_whole(&self) -> bool {

@@ -502,26 +502,59 @@ impl Core {
     #[inline(always)]
     fn deliver_short(&self, nic: &Nic, message: &Arrived, sink: &mut impl Sink) -> bool {
         let (kind, small, source) = message::parts(message.tag);
-        if kind != message::INLINE || message.is_long() {
+        if kind != message::INLINE {
             return false;
         }
-        let [match_bits, header_data] = [message.words[0], message.words[1]];
-        let Some(entry) = self.take_entry(nic, source, match_bits) else { return false };
+        if message.is_long() {
+            return self.deliver_slots(nic, message, sink);
+        }
+        let Some(entry) = self.take_entry(nic, source, message.words[0]) else { return false };
         let length = small.min(INLINE_ROOM);
         let placed = length.min(entry.length);
         write_words(&message.words[lane::HEAD..], entry.memory, placed);
-        self.count_received(nic, Travel::Short, source, match_bits, length as u64, false);
+        self.tell_delivered(nic, message, &entry, length, placed, sink);
+        true
+    }
+
+    /// The same of several slots.
+    #[inline(never)]
+    fn deliver_slots(&self, nic: &Nic, message: &Arrived, sink: &mut impl Sink) -> bool {
+        let (_, small, source) = message::parts(message.tag);
+        if !message.lies_in_slots_whole() {
+            return false;
+        }
+        let Some(entry) = self.take_entry(nic, source, message.words[0]) else { return false };
+        let length = message.bytes(small);
+        let placed = length.min(entry.length);
+        // It is whole, and its entry this process's: nothing can fail.
+        let placing = self.place_long(self.me, entry.memory.into(), source, message, placed);
+        debug_assert!(placing.is_ok());
+        self.tell_delivered(nic, message, &entry, length, placed, sink);
+        true
+    }
+
+    #[inline(always)]
+    fn tell_delivered(
+        &self,
+        nic: &Nic,
+        message: &Arrived,
+        entry: &Unparked,
+        length: usize,
+        placed: usize,
+        sink: &mut impl Sink,
+    ) {
+        let (_, _, source) = message::parts(message.tag);
+        self.count_received(nic, Travel::Short, source, message.words[0], length as u64, false);
         sink.hear(Event {
             kind: EventKind::Put,
             user: entry.user,
             initiator: ProcessId(source),
-            match_bits,
-            header_data,
+            match_bits: message.words[0],
+            header_data: message.words[1],
             requested_length: length as u64,
             placed_length: placed as u64,
             taken: 0,
         });
-        true
     }
 
     /// Takes out the entry that a message of these criteria meets, if its memory is one run. What is posted is older than what is

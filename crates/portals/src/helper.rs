@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use parnass_base::atomics::{AtomicBool, Ordering};
-use parnass_counters::{HELPER_WAKEUPS, HELPER_WORKS};
+use parnass_counters::{HELPER_WAKEUPS, HELPER_WORKS, Home, WAITS};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,6 +14,8 @@ use std::time::Duration;
 /// up to 35 us on virtual machines. Who stops waiting rings if something is left to be moved; a message that came when he was
 /// about to stop is found by such a look.
 const ATTENDED_PAUSE: Duration = Duration::from_millis(10);
+/// How often in a row it is woken though the process waits soon, until it sleeps on for such messages.
+const MOST_NEEDLESS: u32 = 2;
 
 /// The thread, once it is needed.
 #[derive(Debug, Default)]
@@ -66,26 +68,33 @@ fn run(core: &Core) {
     parnass_base::process::block_signals();
     parnass_base::process::be_prompt();
     let stopping = || core.stopping.load(Ordering::Acquire);
+    let waits = || core.counters.read(Home::Program(WAITS));
     let mut idle = core.tuning.helper_looks();
+    let (mut waited, mut needless) = (waits(), 0);
     while !stopping() {
         if idle >= core.tuning.helper_looks() {
             // To look at a network is to read from it. Who waits looks himself, and nothing else tells him of what is read here.
             core.transport.sleep_helper(None, &mut || stopping() || !core.is_attended() && core.needs_help());
             core.counters.count_any(HELPER_WAKEUPS, 1);
             idle = 0;
-        } else if core.is_attended() {
+        } else if core.is_attended() || waits() != waited {
+            // Where the process waits again and again, what it was woken for would have been done without it.
+            needless += 1;
+            core.transport.rest_helper(needless > MOST_NEEDLESS);
             core.pass_on();
             core.transport.sleep_helper(Some(ATTENDED_PAUSE), &mut || stopping() || core.is_left_with_work());
+            core.transport.rest_helper(false);
             idle += 1;
         }
+        waited = waits();
         // The owner may be about to wait, and do it all itself. What others wait for is done first.
         if idle != 0 || !core.wheel.is_there() {
             std::thread::sleep(Duration::from_micros(core.tuning.helper_pause().into()));
         }
-        if !core.is_attended() {
+        if !core.is_attended() && waits() == waited {
             if core.work_unattended() {
                 core.counters.count_any(HELPER_WORKS, 1);
-                idle = 0;
+                (idle, needless) = (0, 0);
             } else {
                 idle += 1;
             }

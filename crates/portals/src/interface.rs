@@ -759,11 +759,11 @@ impl Interface {
         }
     }
 
-    /// As [`Interface::will_wait`], for one that is about to look itself, where what it waits for may come over a network: the thread of that
-    /// is woken when it comes, on the processor of the caller, and is to leave it to the caller.
+    /// As [`Interface::will_wait`], for one that is about to look itself. What comes over a network meanwhile wakes the thread of that on the processor
+    /// of the caller, and is to be left to the caller; and where each has a core, a long message that comes had better go as between two who wait.
     #[inline]
     pub fn will_look(&self, awaited: Option<ProcessId>) {
-        if !self.core.may_come_near(awaited) {
+        if self.core.transport.spins() != 0 || !self.core.may_come_near(awaited) {
             self.core.show_waiting(awaited);
         }
     }

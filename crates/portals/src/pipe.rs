@@ -88,11 +88,14 @@ impl Core {
 
     /// Whether a message that has matched should go through a pipe.
     pub fn wants_pipe(&self, target: u32, initiator: u32) -> bool {
+        self.could_pipe(target, initiator) && self.waits(initiator) && self.waits(target)
+    }
+
+    /// Whether it could, should both sides wait.
+    pub fn could_pipe(&self, target: u32, initiator: u32) -> bool {
         target != initiator
             && self.transport.spins() != 0
             && self.transport.pipe_bytes(if target == self.me { initiator } else { target }) != 0
-            && self.waits(initiator)
-            && self.waits(target)
     }
 
     /// Whether the kernel is to copy a long message of one run of bytes between two processes that wait, one of which is this one.

@@ -240,7 +240,7 @@ impl Core {
             self.count_sent(Travel::Direct, put.length);
             // While this process waits it does the work itself.
             if transport.shown(target) == Waiting::Not && !self.is_attended() {
-                transport.ring_helper(target);
+                transport.ring_helper_that_waits(target);
             }
             return Some(PutOutcome::Pending);
         }

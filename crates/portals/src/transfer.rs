@@ -23,6 +23,7 @@ use crate::nic::Nic;
 use crate::pipe::Incoming;
 use crate::record::kind;
 use parnass_base::atomics::Ordering;
+use parnass_base::clock::nanoseconds;
 use parnass_counters::DIRECT_PIPED;
 use parnass_transport::{Bulk, MemoryError, Waiting};
 
@@ -35,6 +36,8 @@ const CHUNKS: u64 = 8;
 /// Where the other side computes, so many bytes are one chunk, and of a longer message one part in so many of what is left.
 const AT_ONCE: u64 = 128 << 10;
 const PARTS: u64 = 4;
+/// For so long a target that waits looks whether the initiator comes to wait, before it moves anything alone.
+const COMES_NS: u64 = 2_000;
 /// Pieces under way in one transfer.
 const PIECES: u64 = 6;
 /// Bytes that one call of progress moves at most, before it looks around.
@@ -128,6 +131,8 @@ pub struct Work {
     pub length: u64,
     mark: u64,
     wants_pipe: bool,
+    /// Nobody has claimed anything of it.
+    is_untouched: bool,
 }
 
 /// Some transfers of a NIC that may have something left to claim: those of one initiator, or of all. Lock held.
@@ -136,6 +141,7 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
     let mut index = nic.control.transfers.head.get();
     while index != 0 && works.len() < 8 {
         let record = nic.slab.at(index);
+        let claim = record.data[CLAIM].load(Ordering::Relaxed);
         let work = Work {
             index,
             handle: nic.slab.handle(index),
@@ -145,8 +151,8 @@ pub fn works_of(nic: &Nic, initiator: Option<u32>) -> Vec<Work> {
             length: record.length.get(),
             mark: u64::from(record.generation.get()) << UNIT_BITS,
             wants_pipe: record.data[STATE].load(Ordering::Relaxed) & WANTS_PIPE != 0,
+            is_untouched: claim & UNIT_MASK == 0,
         };
-        let claim = record.data[CLAIM].load(Ordering::Relaxed);
         let claimed = (claim & UNIT_MASK) * UNIT;
         let open = if claim == NO_CLAIM { work.wants_pipe } else { claimed < work.length };
         if open && initiator.is_none_or(|initiator| initiator == work.initiator) {
@@ -293,6 +299,13 @@ impl Core {
                 self.call(work.initiator, true);
                 continue;
             }
+            if self.may_turn(self.me, &work)
+                && self.comes_to_wait(work.initiator)
+                && self.turn_to_pipe(nic, &work)
+            {
+                self.call(work.initiator, true);
+                continue;
+            }
             let bytes =
                 |left| chunk(work.length, left, self.transport.spins() == 0 || !self.waits(work.initiator));
             while moved < BUDGET
@@ -346,6 +359,9 @@ impl Core {
         if !self.transport.reaches(target) {
             return false;
         }
+        if self.may_turn(target, work) && self.waits(target) && self.turn_to_pipe(nic, work) {
+            return self.give_pipe(target, nic, work);
+        }
         let bytes = |left| chunk(work.length, left, !self.waits(target));
         while let Some((offset, length)) = work.claim(nic, bytes, u64::MAX) {
             worked = true;
@@ -361,6 +377,46 @@ impl Core {
             }
         }
         worked
+    }
+
+    /// Whether a transfer of which nobody has moved anything may still go through a pipe, should both sides wait.
+    fn may_turn(&self, of: u32, work: &Work) -> bool {
+        work.is_untouched
+            && self.is_attended()
+            && !work.has_gaps()
+            && self.could_pipe(of, work.initiator)
+            && !self.prefers_direct(of, work.initiator, work.length as usize)
+    }
+
+    /// Whether a peer waits, or soon does: two that exchange messages match each other's before both wait, and what one moves alone by then takes
+    /// longer than what both move.
+    fn comes_to_wait(&self, peer: u32) -> bool {
+        let mut end = None;
+        while !self.waits(peer) {
+            let now = nanoseconds();
+            if now > *end.get_or_insert(now + COMES_NS) {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// Has a transfer of which nobody has moved anything ask for a pipe.
+    fn turn_to_pipe(&self, nic: &Nic, work: &Work) -> bool {
+        self.lock(nic);
+        let record = nic.slab.at(work.index);
+        let turns = nic.slab.resolve(work.handle).is_some()
+            && record.data[STATE].load(Ordering::Relaxed) == 0
+            && record.data[CLAIM]
+                .compare_exchange(work.mark, NO_CLAIM, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+        if turns {
+            record.data[STATE].store(WANTS_PIPE, Ordering::Relaxed);
+            nic.control.unclaimed.fetch_sub(1, Ordering::Relaxed);
+        }
+        nic.lock().release();
+        turns
     }
 
     /// Opens the pipe that a transfer to `target` asks for, or lets it go without.

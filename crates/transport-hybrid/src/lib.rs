@@ -523,6 +523,16 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         }
     }
 
+    fn ring_helper_that_waits(&self, target: u32) {
+        if !self.is_far(target) {
+            self.near.ring_helper_that_waits(self.place(target));
+        }
+    }
+
+    fn rest_helper(&self, rests: bool) {
+        self.near.rest_helper(rests);
+    }
+
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
         self.near.sleep_helper(limit, changed);
     }

@@ -137,7 +137,10 @@ pub struct Station {
     _pad6: [Word64; 7],
     /// Rung for the helper thread.
     pub helper_bell: Doorbell,
-    _pad7: [Word64; 7],
+    /// Not 0: that thread sleeps for a while only, and is not to be woken for what its process is about to do itself.
+    pub helper_rests: Word32,
+    _pad7a: Word32,
+    _pad7: [Word64; 6],
     /// The processors it may run on, 0 to 511.
     pub processors: [Word64; 8],
     /// Threads that are pushing to lanes that other ranks use too.

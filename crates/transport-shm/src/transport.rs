@@ -724,6 +724,16 @@ impl Transport for SharedMemory {
         self.peer(target).station.helper_bell.ring();
     }
 
+    fn ring_helper_that_waits(&self, target: u32) {
+        if self.peer(target).station.helper_rests.get() == 0 {
+            self.ring_helper(target);
+        }
+    }
+
+    fn rest_helper(&self, rests: bool) {
+        self.own().station.helper_rests.set(u32::from(rests));
+    }
+
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
         let bell = &self.own().station.helper_bell;
         bell.sleep(bell.rings(), limit, changed);
@@ -747,6 +757,28 @@ mod tests {
             looks += 1;
         }
         assert!(looks > 0 && (turns.given == transport.patience.yields() || turns.idle >= IDLE_NS));
+    }
+
+    #[test]
+    fn a_helper_that_rests_is_woken_only_for_what_cannot_wait() {
+        let memory = JobMemory::open(JobMemory::create(1).unwrap()).unwrap();
+        let transport = SharedMemory::attach(memory, 0).unwrap();
+        let bell = &transport.own().station.helper_bell;
+        transport.rest_helper(true);
+        std::thread::scope(|scope| {
+            let sleeper =
+                scope.spawn(|| transport.sleep_helper(Some(Duration::from_secs(60)), &mut || false));
+            while !bell.has_sleepers() {
+                std::thread::yield_now();
+            }
+            let rings = bell.rings();
+            transport.ring_helper_that_waits(0);
+            assert_eq!(bell.rings(), rings);
+            transport.rest_helper(false);
+            transport.ring_helper_that_waits(0);
+            sleeper.join().unwrap();
+            assert_eq!(bell.rings(), rings + 1);
+        });
     }
 
     #[test]

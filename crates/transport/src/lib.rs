@@ -329,6 +329,16 @@ pub trait Transport: Send + Sync {
     /// Wakes the helper thread of `target` if it sleeps.
     fn ring_helper(&self, target: u32);
 
+    /// As [`Transport::ring_helper`], for a message that its target may be about to take itself: not while its helper [rests](Transport::rest_helper).
+    fn ring_helper_that_waits(&self, target: u32) {
+        self.ring_helper(target);
+    }
+
+    /// For the helper thread: from now on it sleeps for a while only each time, and is better not woken for what its process mostly does itself.
+    fn rest_helper(&self, rests: bool) {
+        let _ = rests;
+    }
+
     /// Something is about to follow the next message to `target`, and may be sent together with it, where that saves anything.
     fn more_follows(&self, target: u32) {
         let _ = target;
