@@ -1,12 +1,13 @@
 //! Which messages leave at once, and which are gathered.
 
 use parnass_base::UserAddress;
+use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::socket::Part;
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::{Carrier, Pipe, Sight, Streams};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+
 use std::time::{Duration, Instant};
 
 /// A connection over which every call takes so long, and which counts them.
