@@ -49,6 +49,7 @@ mod transfer;
 mod travel;
 #[rustfmt::skip]
 mod tuning;
+mod usual;
 mod ways;
 mod wheel;
 mod withdraw;

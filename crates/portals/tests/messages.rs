@@ -1,6 +1,7 @@
 //! Messages between interfaces over one memory, in threads.
 
 use parnass_base::Scratch;
+use parnass_counters::{DIRECT_PIPED, Home};
 use parnass_portals::*;
 use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
@@ -448,6 +449,38 @@ fn helpers_move_long_messages_while_both_sides_compute() {
             assert_eq!(wait_for(&nics[0], |_| true).kind, EventKind::Send);
         }
     }
+}
+
+/// A long message meets its receive while its sender computes; then the sender comes to wait too, before anything is moved.
+#[test]
+fn a_message_that_has_met_its_receive_takes_a_pipe_when_both_wait() {
+    let file = JobMemory::create(2).unwrap();
+    let attach = |rank| {
+        let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
+        let transport = SharedMemory::attach(memory, rank).unwrap();
+        let tuning = parnass_portals::Tuning { piped_most: u64::MAX, ..Default::default() };
+        Interface::with(Box::new(transport), tuning).unwrap()
+    };
+    let nics = [attach(0), attach(1)];
+    if nics[0].spins() == 0 {
+        return;
+    }
+    let length = 200_000;
+    let (source, target) = (pattern(length, 7), Scratch::new(length));
+    nics[0].put(&put(1, 9, &source, length, Protocol::Direct, Ack::None)).unwrap();
+    nics[1].will_wait(Some(ProcessId(0)));
+    nics[1].progress(&mut |event| unreachable!("{event:?} though nobody expects it"));
+    nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+    nics[0].will_wait(Some(ProcessId(1)));
+    let mut ended = [false; 2];
+    while ended != [true; 2] {
+        for (nic, ended) in nics.iter().zip(&mut ended) {
+            nic.progress(&mut |_| *ended = true);
+        }
+    }
+    nics.iter().for_each(Interface::leave);
+    assert_eq!(content(&target, length), content(&source, length));
+    assert_eq!(nics[0].counters().read(Home::Any(DIRECT_PIPED)), 1);
 }
 
 /// The sender of more than fits drives a target that computes until it has room.
