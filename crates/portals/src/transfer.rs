@@ -62,6 +62,8 @@ const WANTS_PIPE: u64 = 8;
 const PIPED: u64 = 16;
 /// State: as `PIPED`, and the initiator waits to be told that it is over.
 const TELLS: u64 = 32;
+/// State: there was no memory for a pipe, and nobody asks for one again.
+const NO_PIPE: u64 = 64;
 const NEITHER_CAN: u64 = INITIATOR_CANNOT | TARGET_CANNOT;
 
 /// Turns a record that is in no list, and that names a pipe, into a transfer. Lock held.
@@ -446,7 +448,7 @@ impl Core {
                 if work.has_gaps() {
                     record.data[STATE].store(NEITHER_CAN | UNCOUNTED, Ordering::Relaxed);
                 } else {
-                    record.data[STATE].store(0, Ordering::Relaxed);
+                    record.data[STATE].store(NO_PIPE, Ordering::Relaxed);
                     nic.control.unclaimed.fetch_add(1, Ordering::Relaxed);
                 }
                 record.data[CLAIM].store(work.mark, Ordering::Release);
