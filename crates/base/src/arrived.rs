@@ -8,6 +8,7 @@ use std::ops::Deref;
 /// Slots of which the consumer awaits the last before it looks at the others: whoever looks at a line that is just to be written
 /// takes it from its writer once more.
 const TOGETHER: usize = 4;
+
 /// A message that lies in its lane, with the slots that follow its first.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
@@ -42,7 +43,7 @@ impl Arrived<'_> {
         self.further != 0 || self.run.is_some()
     }
 
-    /// Its bytes, if it is long; `last`: see [`last_bytes`].
+    /// Its bytes, if it is long; `last`: see [`crate::lane::last_bytes`].
     #[inline(always)]
     pub fn bytes(&self, last: usize) -> usize {
         match self.run {

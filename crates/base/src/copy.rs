@@ -44,30 +44,33 @@ pub unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
 #[inline(always)]
 pub(crate) unsafe fn copy_few(source: *const u8, target: *mut u8, length: usize) {
     debug_assert!(length <= LINE);
-    // SAFETY: every move lies inside the two ranges; all of them are read before the first is written.
+    // SAFETY: every move lies inside the two ranges.
     unsafe {
-        if length >= 32 {
-            let parts = [0, 16, length - 32, length - 16];
-            let read = parts.map(|at| source.add(at).cast::<u128>().read_unaligned());
-            for (at, part) in parts.into_iter().zip(read) {
-                target.add(at).cast::<u128>().write_unaligned(part);
-            }
-        } else if length >= 16 {
-            let parts = [0, length - 16];
-            let read = parts.map(|at| source.add(at).cast::<u128>().read_unaligned());
-            for (at, part) in parts.into_iter().zip(read) {
-                target.add(at).cast::<u128>().write_unaligned(part);
-            }
-        } else if length >= 8 {
-            let parts = [0, length - 8];
-            let read = parts.map(|at| source.add(at).cast::<u64>().read_unaligned());
-            for (at, part) in parts.into_iter().zip(read) {
-                target.add(at).cast::<u64>().write_unaligned(part);
-            }
-        } else {
-            for at in 0..length {
-                target.add(at).write(source.add(at).read());
-            }
+        match length {
+            32.. => move_parts::<u128, 4>(source, target, [0, 16, length - 32, length - 16]),
+            16.. => move_parts::<u128, 2>(source, target, [0, length - 16]),
+            8.. => move_parts::<u64, 2>(source, target, [0, length - 8]),
+            _ => (0..length).for_each(|at| target.add(at).write(source.add(at).read())),
+        }
+    }
+}
+
+/// Copies what lies at each of the places: all is read before the first is written.
+///
+/// # Safety
+/// As for [`copy`], of all places.
+#[cfg(not(loom))]
+#[inline(always)]
+unsafe fn move_parts<T: Copy, const PARTS: usize>(
+    source: *const u8,
+    target: *mut u8,
+    places: [usize; PARTS],
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let parts = places.map(|at| source.add(at).cast::<T>().read_unaligned());
+        for (at, part) in places.into_iter().zip(parts) {
+            target.add(at).cast::<T>().write_unaligned(part);
         }
     }
 }

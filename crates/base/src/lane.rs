@@ -115,7 +115,7 @@ pub struct Producer<'a> {
     pub known_head: &'a std::sync::atomic::AtomicU64,
     /// Whether nobody else, in no thread and no process, sends on this lane: then nothing is read and modified at once.
     pub alone: bool,
-    /// Whether the first slot of a message is committed before the others are filled, so that the consumer reads while
+    /// Whether the first slot of a message of more than two is committed before the others are filled, so that the consumer reads while
     /// this producer writes. Not where the two may share a processor: who loses it half-way leaves
     /// the other waiting.
     pub overlaps: bool,
@@ -215,6 +215,7 @@ impl<'a> Lane<'a> {
         for (cell, word) in slot.words[1..].iter().zip(head) {
             cell.store(word, Ordering::Relaxed);
         }
+        // Apart: together with what follows it takes ten instructions more.
         if length == 8 {
             slot.words[1 + HEAD].store(source.read_word(), Ordering::Relaxed);
             slot.commit(first, 0, tag);
@@ -232,6 +233,7 @@ impl<'a> Lane<'a> {
             return;
         }
         slot.fill(HEAD, source, FIRST_BYTES);
+        // Of two slots the first is committed last: who looks for it does not take the second from this core before that is written.
         if further == 1 {
             let second = self.slot(first + 1);
             second.fill(0, source.offset(FIRST_BYTES as i64), length - FIRST_BYTES);

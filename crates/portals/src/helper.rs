@@ -84,8 +84,8 @@ fn run(core: &Core) {
             core.pass_on();
             // Who asks a process that others may send requests to may have done so between its last look and here.
             let is_asked = || core.wheel.is_there() && !core.is_attended() && core.needs_help();
-            let ends = || stopping() || core.is_left_with_work() || is_asked();
-            core.transport.sleep_helper(Some(ATTENDED_PAUSE), &mut || ends());
+            let mut ends = || stopping() || core.is_left_with_work() || is_asked();
+            core.transport.sleep_helper(Some(ATTENDED_PAUSE), &mut ends);
             core.transport.rest_helper(false);
             idle += 1;
         }

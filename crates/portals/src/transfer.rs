@@ -10,7 +10,7 @@
 //!   the message goes through a pipe;
 //! * the time at which it was sent, if what it takes says which way is the faster one.
 //!
-//! When both wait as the message matches, it may go through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
+//! When both wait as the message matches, or before anything of it is moved, it may go through a pipe, see [`crate::pipe`]. Otherwise whoever waits moves
 //! chunks straight between the two buffers, the target and the initiator alike. When neither can reach the other's
 //! memory, or where the bytes of one side have gaps between them, the initiator copies chunks into bulk pieces and sends
 //! those, at most [`PIECES`] ahead of the target, who copies them out.

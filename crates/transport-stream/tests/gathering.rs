@@ -7,7 +7,6 @@ use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::{Carrier, Pipe, Sight, Streams};
 use std::io;
 use std::sync::Arc;
-
 use std::time::{Duration, Instant};
 
 /// A connection over which every call takes so long, and which counts them.

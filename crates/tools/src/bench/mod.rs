@@ -438,12 +438,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_round_begins_with_another_one() {
-        let order = |round| in_turn(&["A", "B", "C"], round).copied().collect::<String>();
-        assert_eq!([1, 2, 3, 4].map(order), ["BCA", "CAB", "ABC", "BCA"]);
-    }
     use clap::Parser;
 
     #[derive(Parser)]
@@ -454,6 +448,12 @@ mod tests {
 
     fn options(words: &str) -> Result<Options, clap::Error> {
         Line::try_parse_from(words.split_whitespace()).map(|line| line.options)
+    }
+
+    #[test]
+    fn each_round_begins_with_another_one() {
+        let order = |round| in_turn(&["A", "B", "C"], round).copied().collect::<String>();
+        assert_eq!([1, 2, 3, 4].map(order), ["BCA", "CAB", "ABC", "BCA"]);
     }
 
     #[test]

@@ -266,6 +266,24 @@ impl Side {
         Shuttle::new(slots, Lane::new(&self.control, slots), self.run.address)
     }
 
+    /// What came by shuttle.
+    #[inline(always)]
+    fn shuttled(&self) -> Option<Shuttled<'_>> {
+        let turn = self.turn.there(self.first)?;
+        Some(Shuttled { message: self.shuttle().read(turn)?, own: &self.turn, turn })
+    }
+
+    /// Offers it; whether it was accepted.
+    #[inline(always)]
+    fn take(&self, shuttled: &Shuttled<'_>, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
+        let accepted = accept(&shuttled.message);
+        if accepted {
+            shuttled.pass();
+            self.came(true);
+        }
+        accepted
+    }
+
     /// The shuttle and its turn, if the next message to the peer goes by it.
     #[inline(always)]
     pub(super) fn claim(
@@ -375,31 +393,20 @@ impl SharedMemory {
         other: u32,
         accept: &mut dyn FnMut(&Arrived) -> bool,
     ) -> bool {
-        let Some(shuttled) = self.shuttled(of, other) else { return false };
+        if of == self.rank {
+            let side = self.peer(other).side.as_ref();
+            return side
+                .is_some_and(|side| side.shuttled().is_some_and(|shuttled| side.take(&shuttled, accept)));
+        }
+        let Some(shuttled) = self.shuttled_for(of, other) else { return false };
         let accepted = accept(&shuttled.message);
         if accepted {
             shuttled.pass();
-            if of == self.rank
-                && let Some(side) = &self.peer(other).side
-            {
-                side.came(true);
-            }
         }
         accepted
     }
 
-    /// What came by shuttle.
-    #[inline(always)]
-    fn shuttled(&self, of: u32, other: u32) -> Option<Shuttled<'_>> {
-        if of != self.rank {
-            return self.shuttled_for(of, other);
-        }
-        let side = self.peer(other).side.as_ref()?;
-        let turn = side.turn.there(side.first)?;
-        Some(Shuttled { message: side.shuttle().read(turn)?, own: &side.turn, turn })
-    }
-
-    /// As [`SharedMemory::shuttled`], for another process.
+    /// As [`Side::shuttled`], for another process.
     #[inline(never)]
     fn shuttled_for(&self, of: u32, other: u32) -> Option<Shuttled<'_>> {
         if of == other || self.lanes < self.peers.len() {
@@ -437,22 +444,19 @@ impl SharedMemory {
         accept: &mut dyn FnMut(&Arrived) -> bool,
     ) -> bool {
         let Some(side) = &self.peer(source).side else { return false };
-        let turn = side.turn.there(side.first).filter(|turn| turn % ANSWERS >= 2);
-        let Some((turn, message)) = turn.and_then(|turn| Some((turn, side.shuttle().read(turn)?))) else {
-            return false;
-        };
-        if !accept(&message) {
-            return false;
+        let accepted = side
+            .shuttled()
+            .filter(|shuttled| shuttled.turn % ANSWERS >= 2)
+            .is_some_and(|shuttled| side.take(&shuttled, accept));
+        if accepted {
+            side.answers.learn(side.first, looks);
         }
-        side.turn.pass(turn);
-        side.came(true);
-        side.answers.learn(side.first, looks);
-        true
+        accepted
     }
 
     /// Passes what a dead peer has not written to its end.
     pub(super) fn bury_shuttled(&self, dead: u32) {
-        if let Some(shuttled) = self.shuttled(self.rank, dead)
+        if let Some(shuttled) = self.peer(dead).side.as_ref().and_then(Side::shuttled)
             && !shuttled.message.is_whole()
         {
             shuttled.pass();
