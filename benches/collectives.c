@@ -1,5 +1,5 @@
-/* Time of one collective, the slowest rank's, in several sizes: on 2 ranks all of them, on more only 8 bytes. A size is what each rank gives to each other
- * one, or to all in a reduction or a broadcast. */
+/* Time of one collective, the slowest rank's, in several sizes: on 2 ranks all of them; on more up to 1 MiB where each has a core, and only 8 bytes where
+ * they share. A size is what each rank gives to each other one, or to all in a reduction or a broadcast. */
 #include "bench.h"
 
 static unsigned char *in, *out;
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     static const char *const names[] = {"barrier", "bcast", "allreduce", "allgather", "alltoall", "reduce-scatter"};
     static const int sizes[] = {8, 65536, 1048576, 8388608};
     bench_start(&argc, &argv);
-    int last = size > 4 ? 1 : 4;
+    int last = size <= 2 ? 4 : sysconf(_SC_NPROCESSORS_ONLN) >= size ? 3 : 1;
     size_t largest = (size_t)sizes[last - 1] * (size_t)size;
     in = memory(largest);
     out = memory(largest);

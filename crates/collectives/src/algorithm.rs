@@ -108,6 +108,7 @@ pub const ALGORITHMS: &[&Algorithm] = &[
     &reduce::linear::ALGORITHM,
     &reduce::reduce_scatter_gather::ALGORITHM,
     &reduce::board::ALGORITHM,
+    &reduce::direct::ALGORITHM,
     &reduce::nodes::ALGORITHM,
     &inter::reduce::ALGORITHM,
     &allreduce::recursive_doubling::ALGORITHM,

@@ -127,15 +127,31 @@ impl<'p> Rounds<'p> {
     /// Folds what the processes of `ranks`, this one among them, have posted, in the order of the ranks. `operands.own` is
     /// what this process has brought.
     pub(crate) fn fold(&mut self, round: u32, ranks: std::ops::Range<u32>, operands: &Operands) {
+        self.fold_in_order(round, &ranks.rev().collect::<Vec<_>>(), operands);
+    }
+
+    /// As [`Rounds::fold`], of what all have posted, where everybody folds a share of its own. If their order does not matter, everybody begins with
+    /// its own operands and goes on with those of the next rank: nobody is read by all others at once.
+    pub(crate) fn fold_share(&mut self, round: u32, operands: &Operands) {
+        let (rank, size) = (self.problem.rank, self.problem.size);
+        if self.problem.commutative {
+            self.fold_in_order(round, &(rank..size).chain(0..rank).collect::<Vec<_>>(), operands);
+        } else {
+            self.fold(round, 0..size, operands);
+        }
+    }
+
+    /// The last of the ranks comes first.
+    fn fold_in_order(&mut self, round: u32, ranks: &[u32], operands: &Operands) {
         let Operands { own, result, posted, skip, scratch, spare } = *operands;
         let (me, element) = (self.problem.rank, *self.problem.element());
         let (count, length) = (result.count, result.count * element.size);
-        let last = ranks.end - 1;
         // Own operands that lie where the result goes must not be overwritten before they are used.
-        let direct = !self.problem.in_place || (last == me && own == result) || !ranks.contains(&me);
+        let direct =
+            !self.problem.in_place || (ranks.first() == Some(&me) && own == result) || !ranks.contains(&me);
         let target = if direct { result } else { scratch.part(0, count, &element) };
-        for rank in ranks.rev() {
-            match (rank == me, rank == last) {
+        for (index, &rank) in ranks.iter().enumerate() {
+            match (rank == me, index == 0) {
                 (true, true) => self.builder.copy(own, target),
                 (true, false) => self.builder.reduce(own, target),
                 (false, true) => self.take(round, rank, posted, skip, whole(target, length)),

@@ -92,18 +92,17 @@ impl Rounds<'_> {
     pub(crate) fn reading(&mut self, own: Span, result: Span) -> Memory {
         let (me, last, element) = (self.problem.rank, self.problem.size - 1, *self.problem.element());
         let each = (PIECE / element.size.max(1)).max(1).min(own.count);
-        // Of two operands whose order does not matter, the own one need be neither copied nor read first.
-        let swaps = self.problem.commutative;
-        // Own operands that lie where the result goes stay there if they come first, and must not be overwritten otherwise.
+        // Own operands that lie where the result goes stay there if they may come first, and must not be overwritten otherwise.
         let over_own = own == result;
-        let stays = over_own && (last == me || swaps && last == 1);
+        let stays = over_own && (last == me || self.problem.commutative);
         let spare = self.builder.scratch_elements(each, &element);
         let aside = (over_own && !stays).then(|| self.builder.scratch_elements(each, &element));
         Memory { each, spare, aside, stays }
     }
 
     /// Reads the operands of all others, which they have offered with `offered` bytes in a round, and folds them with `own`, in the order of
-    /// the ranks, piece by piece. `first`: where these begin among the elements of an offer.
+    /// the ranks, piece by piece. If the order does not matter, everybody begins with those of the next rank: nobody is read by all others at
+    /// once. `first`: where these begin among the elements of an offer.
     pub(crate) fn read_and_fold(
         &mut self,
         (round, offered): (u32, u64),
@@ -111,7 +110,16 @@ impl Rounds<'_> {
         (own, result): (Span, Span),
         memory: &Memory,
     ) {
-        let (me, last, element) = (self.problem.rank, self.problem.size - 1, *self.problem.element());
+        let (me, size, element) = (self.problem.rank, self.problem.size, *self.problem.element());
+        let order: Vec<u32> = match (self.problem.commutative, memory.stays) {
+            (false, _) => (0..size).rev().collect(),
+            (true, true) => (me..size).chain(0..me).collect(),
+            // What is read first need not be copied.
+            (true, false) => {
+                let next = (me + 1) % size;
+                [next, me].into_iter().chain((2..size).map(|distance| (me + distance) % size)).collect()
+            }
+        };
         let each = memory.each;
         for begin in (0..own.count).step_by(each.max(1) as usize) {
             let count = each.min(own.count - begin);
@@ -122,26 +130,15 @@ impl Rounds<'_> {
             let fetch = |rounds: &mut Self, from, to| {
                 rounds.fetch(round, from, offered, skip, whole(to, length));
             };
-            let rest = if memory.stays {
-                if me == last { 0..last } else { 1..last + 1 }
-            } else if last == me && self.problem.commutative {
-                fetch(self, last - 1, target);
-                self.builder.reduce(own, target);
-                0..last - 1
-            } else {
-                if last == me {
-                    self.builder.copy(own, target);
-                } else {
-                    fetch(self, last, target);
-                }
-                0..last
-            };
-            for rank in rest.rev() {
-                if rank == me {
-                    self.builder.reduce(own, target);
-                } else {
-                    fetch(self, rank, spare);
-                    self.builder.reduce(spare, target);
+            for (index, &rank) in order.iter().enumerate() {
+                match (rank == me, index == 0) {
+                    (true, true) => self.builder.copy(own, target),
+                    (true, false) => self.builder.reduce(own, target),
+                    (false, true) => fetch(self, rank, target),
+                    (false, false) => {
+                        fetch(self, rank, spare);
+                        self.builder.reduce(spare, target);
+                    }
                 }
             }
             self.builder.copy(target, result);

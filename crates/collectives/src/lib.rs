@@ -28,6 +28,7 @@ mod scan;
 mod scatter;
 mod schedule;
 mod select;
+mod shares;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
 pub use nodes::Nodes;

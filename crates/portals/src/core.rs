@@ -444,10 +444,23 @@ impl Core {
     /// As [`Core::take_in`], for the owner, who hears at once of the short messages that are expected.
     #[inline]
     pub fn take_in_own(&self, nic: &Nic, outcome: &mut Outcome, sink: &mut impl Sink) -> usize {
+        let mut delivered = false;
         self.transport.take(self.me, BATCH, &mut |message| {
-            self.deliver_short(nic, message, sink)
-                || self.take_one(nic, self.me, Driver::Owner, message, outcome)
+            if self.deliver_short(nic, message, sink) {
+                delivered = true;
+                return true;
+            }
+            let behind = delivered || !outcome.events.is_empty();
+            !(behind && self.comes_too_soon(nic, message))
+                && self.take_one(nic, self.me, Driver::Owner, message, outcome)
         })
+    }
+
+    /// Whether a message is better left where it is, behind one that was received: it would be kept and copied twice, and whoever has just got what it
+    /// waited for is about to post the next receive.
+    fn comes_too_soon(&self, nic: &Nic, message: &Arrived) -> bool {
+        let (kind, ..) = message::parts(message.tag);
+        kind == message::INLINE && nic.posted.0.order().count.get() == 0 && !nic.parked.any()
     }
 
     pub fn take_one(

@@ -1,7 +1,7 @@
 //! Messages between interfaces over one memory, in threads.
 
 use parnass_base::Scratch;
-use parnass_counters::{DIRECT_PIPED, Home};
+use parnass_counters::{DIRECT_PIPED, Home, UNEXPECTED_MESSAGES};
 use parnass_portals::*;
 use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
@@ -503,6 +503,36 @@ fn a_sender_without_room_makes_some() {
             wait_for(&nics[1], |event| event.user == bits);
         }
         assert_eq!(content(&target, 8), content(&source, 8));
+    }
+}
+
+/// Whoever has just received is about to post the next receive: what came behind is left in the mailbox for it, and kept at the next look if not.
+#[test]
+fn what_comes_behind_a_received_message_waits_for_the_next_receive() {
+    const LENGTH: usize = 1_000;
+    let nics = interfaces(2);
+    let (sender, receiver) = (&nics[0], &nics[1]);
+    let (source, target) = (pattern(LENGTH, 1), Scratch::new(LENGTH));
+    let kept = || receiver.counters().read(Home::Locked(UNEXPECTED_MESSAGES));
+    for posts_in_time in [true, false] {
+        let before = kept();
+        receiver.append(List::Priority, &entry(Some(0), 0, 0, &target, LENGTH)).unwrap();
+        for bits in 0..2 {
+            sender.put(&put(1, bits, &source, LENGTH, Protocol::Buffered, Ack::None)).unwrap();
+        }
+        let mut arrived = Vec::new();
+        receiver.progress(&mut |event: Event| arrived.push(event.user));
+        assert_eq!((&arrived[..], kept() - before), (&[0][..], 0));
+        if !posts_in_time {
+            receiver.progress(&mut |event: Event| panic!("nothing is posted: {event:?}"));
+            assert_eq!(kept() - before, 1);
+        }
+        let appended = receiver.append(List::Priority, &entry(Some(0), 1, 0, &target, LENGTH)).unwrap();
+        assert_eq!(matches!(appended, Appended::Posted(_)), posts_in_time);
+        if posts_in_time {
+            wait_for(receiver, |event| event.user == 1);
+        }
+        assert_eq!(content(&target, LENGTH), content(&source, LENGTH));
     }
 }
 

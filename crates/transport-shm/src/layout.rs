@@ -26,7 +26,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 19;
+pub const LAYOUT_VERSION: u32 = 20;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -50,7 +50,7 @@ pub const BULK_BYTES: usize = 64 << 20;
 /// Where the boards start in a rank's area.
 pub const BOARD_AT: usize = BULK_AT + BULK_BYTES;
 /// How much room there is for them.
-pub const BOARD_BYTES: usize = 256 << 20;
+pub const BOARD_BYTES: usize = 512 << 20;
 /// Where the shuttles start in a rank's area.
 pub const SHUTTLES_AT: usize = BOARD_AT + BOARD_BYTES;
 /// Room for the slots of one.

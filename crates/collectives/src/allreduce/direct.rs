@@ -6,7 +6,8 @@
 use crate::algorithm::{Algorithm, Groups, Needs};
 use crate::board::{Pieces, Rounds, whole};
 use crate::problem::{Operation, Problem};
-use crate::schedule::{Schedule, Span, Step, share};
+use crate::schedule::{Schedule, Span, Step};
+use crate::shares::{self, share_of};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     operations: &[Operation::Allreduce],
@@ -20,16 +21,9 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 /// Of more bytes than this the results are better read where they lie.
 const LONG: u64 = 128 << 10;
 
-/// The first element of the share of a process, and the share.
-fn share_of(problem: &Problem<'_>, rank: u32) -> (u64, Span) {
-    let result = problem.result();
-    let (first, count) = share(result.count, problem.size, rank);
-    (first, result.part(first, count, problem.element()))
-}
-
 fn build(problem: &Problem<'_>) -> Schedule {
     if problem.oversubscribed || problem.bytes() > LONG {
-        in_three_rounds(problem)
+        shares::where_they_lie(problem)
     } else {
         in_pieces(problem)
     }
@@ -75,28 +69,4 @@ fn in_pieces(problem: &Problem<'_>) -> Schedule {
         }
     }
     rounds.finish(2 * pieces.count())
-}
-
-fn in_three_rounds(problem: &Problem<'_>) -> Schedule {
-    let (rank, size, element) = (problem.rank, problem.size, problem.element());
-    let bytes = |count: u64| count * element.size;
-    let ((first, result), offered) = (share_of(problem, rank), problem.bytes());
-    let own = problem.operands().part(first, result.count, element);
-    let mut rounds = Rounds::new(problem);
-    let operands = rounds.run_of(problem.operands(), offered, element);
-    let memory = rounds.reading(own, result);
-    rounds.offer(0, operands, offered);
-    rounds.gather(0);
-    rounds.read_and_fold((0, offered), first, (own, result), &memory);
-    rounds.builder.board(Step::Done { round: 0 });
-    let mine = rounds.run_of(result, bytes(result.count), element);
-    rounds.offer(1, mine, bytes(result.count));
-    rounds.gather(1);
-    // As above: who offers its result has read all operands of its share.
-    for from in (1..size).map(|distance| (rank + distance) % size) {
-        let (_, theirs) = share_of(problem, from);
-        rounds.fetch(1, from, bytes(theirs.count), 0, whole(theirs, bytes(theirs.count)));
-    }
-    rounds.all_have_read(2);
-    rounds.finish(3)
 }

@@ -1,21 +1,30 @@
-//! Everybody posts its operands piece by piece, and the root folds them.
-//! Cost: `m / piece` rounds on the board, all arithmetic at the root.
+//! Everybody posts its operands piece by piece, and the root folds them. Where that is much arithmetic, everybody folds its share of each
+//! piece and posts the result for the root.
+//! Cost: `m / piece` rounds on the board, all arithmetic at the root; or `2 m / piece` rounds and an n-th of that arithmetic at each.
 
 use crate::algorithm::{Algorithm, Groups, Needs};
 use crate::board::{Operands, Pieces, Rounds, whole};
 use crate::problem::{Operation, Problem};
 use crate::schedule::Schedule;
+use crate::shares;
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     operations: &[Operation::Reduce],
     name: "board",
-    cost: "m / piece rounds on the board, all arithmetic at the root",
+    cost: "m / piece rounds on the board, all arithmetic at the root, or twice as many and an n-th of it at each",
     groups: Groups::One,
     needs: Needs::Board,
     build,
 };
 
+/// From this many bytes of all processes together on, more than two share the arithmetic, where each has a core.
+const SHARED: u64 = 32 << 10;
+
 fn build(problem: &Problem<'_>) -> Schedule {
+    let size = problem.size;
+    if size > 2 && !problem.oversubscribed && problem.bytes() * u64::from(size) >= SHARED {
+        return shares::on_board(problem);
+    }
     let (own, result, element) = (problem.operands(), problem.result(), problem.element());
     let pieces = Pieces::of_elements(problem, own.count, element);
     let mut rounds = Rounds::new(problem);
@@ -39,7 +48,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
                     scratch,
                     spare,
                 };
-                rounds.fold(round, 0..problem.size, &operands);
+                rounds.fold(round, 0..size, &operands);
             }
         },
     )

@@ -23,7 +23,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
 }
 
 fn at_once(problem: &Problem<'_>, total: u64) -> Schedule {
-    let (rank, size, element) = (problem.rank, problem.size, problem.element());
+    let (rank, element) = (problem.rank, problem.element());
     let (first, count) = problem.operand_block(rank);
     let mut rounds = Rounds::new(problem);
     let [scratch, spare] = rounds.scratch(count);
@@ -40,7 +40,7 @@ fn at_once(problem: &Problem<'_>, total: u64) -> Schedule {
                 scratch,
                 spare,
             };
-            rounds.fold(round, 0..size, &operands);
+            rounds.fold_share(round, &operands);
         },
     )
 }
