@@ -456,11 +456,13 @@ impl Core {
         })
     }
 
-    /// Whether a message is better left where it is, behind one that was received: it would be kept and copied twice, and whoever has just got what it
-    /// waited for is about to post the next receive.
+    /// Whether a message is better left where it is, behind one that was received: it would be kept, a short one copied twice, and whoever has just got
+    /// what it waited for is about to post the next receive.
     fn comes_too_soon(&self, nic: &Nic, message: &Arrived) -> bool {
         let (kind, ..) = message::parts(message.tag);
-        kind == message::INLINE && nic.posted.0.order().count.get() == 0 && !nic.parked.any()
+        [message::INLINE, message::BULK].contains(&kind)
+            && nic.posted.0.order().count.get() == 0
+            && !nic.parked.any()
     }
 
     pub fn take_one(

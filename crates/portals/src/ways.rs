@@ -45,6 +45,8 @@ pub struct Counters {
     /// What could not go to it yet, and [`LONG_WAY`].
     delayed: AtomicU32,
     dead: AtomicBool,
+    /// A wait for it to take in what it was sent was in vain, and nothing has gone since that did not go at first.
+    away: AtomicBool,
     /// Of copies into memory that it reads.
     pub pace: Pace,
 }
@@ -76,6 +78,16 @@ impl Counters {
     /// From now on nothing takes the short way.
     pub fn go_the_long_way(&self) {
         self.delayed.fetch_or(LONG_WAY, Ordering::Relaxed);
+    }
+
+    /// Whether it was waited for in vain when it had not taken in what it was sent.
+    pub fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it was.
+    pub fn note_away(&self, away: bool) {
+        self.away.store(away, Ordering::Relaxed);
     }
 
     /// Notes that the peer is dead; whether that is new.

@@ -328,6 +328,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.bury(&near)
     }
 
+    fn runs_ahead(&self, length: usize) -> bool {
+        self.near.runs_ahead(length)
+    }
+
     fn claim(&self, length: usize) -> Option<Bulk> {
         self.near.claim(length)
     }

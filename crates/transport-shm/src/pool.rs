@@ -35,8 +35,9 @@ const STEP: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Pool {
     window: Window,
-    /// Offsets / 64 of free pieces, by class.
+    /// Offsets / 64 of free pieces, by class: those that take turns, and more that a flood once needed.
     free: [VecDeque<u32>; CLASSES],
+    spare: [Vec<u32>; CLASSES],
     /// Bytes carved, by class, and up to how many more are carved while there are free ones.
     carved: [usize; CLASSES],
     turns: usize,
@@ -57,6 +58,7 @@ impl Pool {
             back: Vec::new(),
             carved: [0; CLASSES],
             free: Default::default(),
+            spare: Default::default(),
             fresh: FIRST,
             reserved: 0,
         }
@@ -74,17 +76,30 @@ impl Pool {
         if self.free[class].is_empty() {
             self.collect(station);
         }
-        if let Some(unit) = self.free[class].pop_front() {
-            return Some(unit as usize * 64);
+        self.take(class)
+            .or_else(|| self.carve(class, limit))
+            .or_else(|| (class + 1..CLASSES).find_map(|larger| self.take(larger)))
+    }
+
+    fn take(&mut self, class: usize) -> Option<usize> {
+        let unit = self.free[class].pop_front().or_else(|| self.spare[class].pop())?;
+        Some(unit as usize * 64)
+    }
+
+    /// Whether all pieces for `length` bytes that take turns are under way.
+    pub fn runs_ahead(&mut self, station: &Station, length: usize) -> bool {
+        let is_used_up = |class: &usize| self.turns > 0 && self.carved[*class] >= self.turns;
+        let Some(class) = class_for(length).filter(is_used_up) else {
+            return false;
+        };
+        if self.free[class].is_empty() {
+            self.collect(station);
         }
-        self.carve(class, limit).or_else(|| {
-            let larger = (class + 1..CLASSES).find(|larger| !self.free[*larger].is_empty())?;
-            self.free[larger].pop_front().map(|unit| unit as usize * 64)
-        })
+        self.free[class].is_empty()
     }
 
     fn carve(&mut self, class: usize, limit: usize) -> Option<usize> {
-        let length = HEAD + (1 << (class as u32 + SMALLEST));
+        let length = bytes_of(class);
         let offset = self.fresh;
         let end = offset + length;
         if end > limit {
@@ -116,9 +131,18 @@ impl Pool {
         }
         // The one that came back last was on top.
         for (unit, class) in self.back.drain(..).rev() {
-            self.free[class].push_back(unit);
+            if self.free[class].len() * bytes_of(class) < self.turns {
+                self.free[class].push_back(unit);
+            } else {
+                self.spare[class].push(unit);
+            }
         }
     }
+}
+
+/// Bytes of a piece of this class, its head among them.
+fn bytes_of(class: usize) -> usize {
+    HEAD + (1 << (class as u32 + SMALLEST))
 }
 
 /// The class of the pieces for `length` bytes.
@@ -159,5 +183,44 @@ pub fn give_back(window: &Window, station: &Station, offset: usize) {
             Ok(_) => return,
             Err(now) => top = now,
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use parnass_base::{PAGE, Region};
+    use std::collections::HashSet;
+
+    /// What a flood has needed is not used any more afterwards: what takes turns stays in a cache.
+    #[test]
+    fn after_a_flood_few_pieces_take_turns() {
+        const LENGTH: usize = 16 << 10;
+        const TURNS: usize = 256 << 10;
+        let memory = Region::private(BULK_BYTES).unwrap().window(0, BULK_BYTES);
+        let station = Region::private(PAGE).unwrap().window(0, PAGE).record::<Station>(0);
+        let mut pool = Pool::new(memory.clone(), TURNS);
+        let turns = TURNS.div_ceil(LENGTH + HEAD);
+        let claim = |pool: &mut Pool| pool.claim(&station, LENGTH, false).expect("there is room");
+        let give_back = |offset: usize| give_back(&memory, &station, offset);
+
+        let mut sent: Vec<usize> = (0..turns).map(|_| claim(&mut pool)).collect();
+        assert!(pool.runs_ahead(&station, LENGTH) && !pool.runs_ahead(&station, 4 * LENGTH));
+        give_back(sent.remove(0));
+        assert!(!pool.runs_ahead(&station, LENGTH), "one was read");
+        sent.extend((0..10 * turns).map(|_| claim(&mut pool)));
+        assert_eq!(sent.iter().collect::<HashSet<_>>().len(), sent.len());
+
+        sent.drain(..).for_each(give_back);
+        let used: HashSet<usize> = (0..20 * turns)
+            .map(|_| {
+                let offset = claim(&mut pool);
+                give_back(offset);
+                offset
+            })
+            .collect();
+        assert!(used.len() <= turns, "{} pieces take turns, not {turns}", used.len());
+        let all: HashSet<usize> = (0..11 * turns).map(|_| claim(&mut pool)).collect();
+        assert!(all.len() == 11 * turns, "nothing is lost, and nothing is given out twice");
     }
 }

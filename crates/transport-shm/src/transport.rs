@@ -520,6 +520,16 @@ impl Transport for SharedMemory {
         self.bury_in_own(dead)
     }
 
+    fn runs_ahead(&self, length: usize) -> bool {
+        // Shorter ones need no bulk memory, mostly.
+        length > self.lane_bytes
+            && self
+                .pool
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+                .runs_ahead(&self.own().station, length)
+    }
+
     fn claim(&self, length: usize) -> Option<Bulk> {
         self.claim_for(length, false)
     }

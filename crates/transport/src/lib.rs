@@ -181,6 +181,13 @@ pub trait Transport: Send + Sync {
         true
     }
 
+    /// Whether more messages of `length` bytes lie in the bulk memory of this process, not read yet, than its cache holds. One that is sent now is
+    /// better sent when some of them were read.
+    fn runs_ahead(&self, length: usize) -> bool {
+        let _ = length;
+        false
+    }
+
     /// Bulk memory of this process for `length` bytes, or none now.
     fn claim(&self, length: usize) -> Option<Bulk>;
 

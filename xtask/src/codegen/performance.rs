@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 /// Where the last result of a machine is committed, by a word of what the file says about its processor.
 pub const RESULTS: &[(&str, &str)] = &[
+    ("16 cores of Intel", "docs/bench-result-intel-16-cores.json"),
     ("Intel", "docs/bench-result-intel.json"),
     ("AMD", "docs/bench-result-amd.json"),
     ("", "docs/bench-result-other.json"),
@@ -59,10 +60,13 @@ const SHOWN: &[(&str, u64, &str)] = &[
     ("half-round-trip-fresh", 4096, "half round trip, 4 KiB, other memory each time"),
     ("message-rate", 8, "message rate, 8 B, one way"),
     ("message-rate-both-ways", 8, "message rate, 8 B, both ways"),
+    ("stream", 64, "messages of 64 B one after the other, each"),
+    ("stream", 16384, "messages of 16 KiB one after the other, each"),
     ("bandwidth", 65536, "bandwidth, 64 KiB"),
     ("bandwidth", 1 << 20, "bandwidth, 1 MiB"),
     ("bandwidth", 64 << 20, "bandwidth, 64 MiB"),
     ("exchange", 1024, "both send and receive 1 KiB, MPI_Sendrecv"),
+    ("exchange-nonblocking", 1024, "both send and receive 1 KiB, nonblocking"),
     ("exchange-nonblocking", 65536, "both send and receive 64 KiB, nonblocking"),
     ("exchange-nonblocking", 1 << 20, "both send and receive 1 MiB, nonblocking"),
     ("overlap-receiver-computes", 1_000_000, "transfer of 1 MB hidden while the receiver computes"),
@@ -80,6 +84,12 @@ const SHOWN: &[(&str, u64, &str)] = &[
     ("thread-exchange-rate-windows", 8, "exchanges of two threads a rank"),
     ("allreduce-16-ranks", 8, "16 ranks: allreduce of 8 B"),
     ("alltoall-16-ranks", 8, "16 ranks: alltoall of 8 B"),
+    ("bcast-16-ranks", 1 << 20, "16 ranks: broadcast of 1 MiB"),
+    ("allreduce-16-ranks", 65536, "16 ranks: allreduce of 64 KiB"),
+    ("allreduce-16-ranks", 1 << 20, "16 ranks: allreduce of 1 MiB"),
+    ("alltoall-16-ranks", 65536, "16 ranks: alltoall of 64 KiB"),
+    ("alltoall-16-ranks", 1 << 20, "16 ranks: alltoall of 1 MiB"),
+    ("reduce-scatter-16-ranks", 1 << 20, "16 ranks: reduce-scatter of 1 MiB"),
     ("exchange-64-ranks", 8, "64 ranks: all pairs exchange 8 B"),
     ("half-round-trip-among-62-waiting", 8, "64 ranks: half round trip of two while 62 wait"),
     ("slow-down-by-63-waiting", 0, "64 ranks: slow-down of one that computes while 63 wait"),
@@ -248,6 +258,10 @@ mod tests {
         assert_eq!(
             file_of(&FILE.replace("2 cores", "2 cores of AMD EPYC")).unwrap(),
             "docs/bench-result-amd.json"
+        );
+        assert_eq!(
+            file_of(&FILE.replace("2 cores", "16 cores of Intel Xeon")).unwrap(),
+            "docs/bench-result-intel-16-cores.json"
         );
         assert!(file_of("{}").is_err());
     }

@@ -41,7 +41,7 @@ pub const YARDSTICKS: &[Yardstick] = &[
     yardstick(FLOOR, 0, "what the machine can do without MPI"),
     yardstick(FLOOR_TCP, 0, "what the machine's TCP can do without MPI"),
     yardstick("pingpong", 2, "half round trip and bandwidth, 0 B to 64 MiB"),
-    yardstick("rate", 2, "message rate, one way and both ways"),
+    yardstick("rate", 2, "message rate, one way and both ways, and one message after the other"),
     yardstick("exchange", 2, "two ranks exchange, 8 B to 1 MiB"),
     yardstick("overlap", 2, "share of a transfer that disappears behind computation"),
     yardstick("match", 2, "many posted receives, many unexpected messages"),
@@ -146,6 +146,7 @@ pub const MEASURES: &[Measure] = &[
     more("bandwidth", "bandwidth, the buffer written anew"),
     more("message-rate", "message rate, one way"),
     more("message-rate-both-ways", "message rate, both ways together"),
+    less("stream", "one message after the other, MPI_Send to MPI_Recv"),
     more("overlap-receiver-computes", "overlap, the receiver computes"),
     more("overlap-receiver-computes-late", "overlap, the receiver computes, its receive posted late"),
     more("overlap-sender-computes", "overlap, the sender computes"),
@@ -306,7 +307,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Bandwidth and message rate",
-        note: "One message at a time to a receiver that waits; from the call of MPI_Send until both sides have returned. Rates: windows of 64 messages of 8 B.",
+        note: "One message at a time to a receiver that waits; from the call of MPI_Send until both sides have returned. Rates: windows of 64 messages of 8 B. One after the other: a rank sends without an answer, the other one receives.",
         plots: &[
             lines(
                 "Bandwidth",
@@ -314,6 +315,7 @@ pub const SECTIONS: &[Section] = &[
                 &["floor-copy-after-other", "floor-kernel-copy", "floor-copy-by-two", "floor-tcp-bandwidth"],
             ),
             bars("Message rate", &["message-rate", "message-rate-both-ways"]),
+            lines("One message after the other", &["stream"], &["floor-cache-line"]),
         ],
         others: &[],
     },
