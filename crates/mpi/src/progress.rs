@@ -456,12 +456,8 @@ impl Process {
             if let Some(value) = poll() {
                 break value;
             }
-            // To show that it waits costs as much as a short message: where that has come, nobody has to know.
-            if self.nic().has_work() && self.progress_among(0, mine) {
-                continue;
-            }
             self.nic().will_look(awaited);
-            if self.progress_among(0, mine) || !self.slots.is_concurrent() && self.nic().look_soon() {
+            if self.progress_among(0, mine) {
                 continue;
             }
             let wait = |ticket, company| self.nic().wait(ticket, awaited, None, company);

@@ -592,12 +592,6 @@ impl Interface {
         self.core.has_work()
     }
 
-    /// See [`Core::look_soon`]: before [`Interface::wait`], after [`Interface::will_look`].
-    #[inline]
-    pub fn look_soon(&self) -> bool {
-        self.core.look_soon()
-    }
-
     /// How often a caller may look for something before it waits; 0 when there is no core to spare.
     #[inline]
     pub fn spins(&self) -> u32 {

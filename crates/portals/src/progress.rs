@@ -22,8 +22,6 @@ const HELP_FIRST: u32 = 24;
 /// takes from a process that runs. So two threads on one processor take turns that are long, and each finds the
 /// thread that it talks with running.
 const ALONE: u32 = 192;
-/// Polls without a pause before a thread sets out to sleep.
-const SOON_LOOKS: u32 = 128;
 /// Polls between two turns given away.
 const YIELD_EVERY: u32 = 32;
 /// The same where a process of another node is awaited: each poll asks the kernel. The keeper of a process that computes may have been woken on this processor.
@@ -214,19 +212,6 @@ impl Core {
     }
 
     // ---- waiting
-
-    /// Looks for something to do for about as long as an answer takes, where this process has a processor for itself and waits for nothing that
-    /// it may have to do for others: for a caller that shows that it waits, before it sets out to sleep. Whether there is something.
-    #[inline]
-    pub fn look_soon(&self) -> bool {
-        if self.expects_peers() {
-            return false;
-        }
-        let began = self.watched_since();
-        let found = (0..self.transport.spins().min(SOON_LOOKS)).any(|_| self.has_work());
-        self.count_waited(began);
-        found
-    }
 
     /// The process is shown as waiting before, until [`crate::Interface::leave`].
     /// `watched`: whether something besides the NIC's work has happened that ends the wait; who makes it happen rings.
