@@ -159,9 +159,13 @@ fn section(report: &Report, file: &str) -> String {
     } else {
         "each peer at its default"
     };
+    let values = match report.rounds {
+        1 => "Values of one interleaved round".to_owned(),
+        rounds => format!("Medians of {rounds} interleaved rounds"),
+    };
     let mut out = format!(
-        "Medians of {} interleaved rounds on {}, {}; {peer_settings}. `{}` repeats it.\n\n",
-        report.rounds, report.machine, report.date, report.command
+        "{values} on {}, {}; {peer_settings}. `{}` repeats it.\n\n",
+        report.machine, report.date, report.command
     );
     out += "| | Parnass |";
     for peer in &peers {
