@@ -18,12 +18,16 @@ use parnass_base::UserAddress;
 use parnass_portals::ProcessId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// What each message takes from the buffer beyond its data, in bytes. MPI_BSEND_OVERHEAD is an upper bound of it; programs of
 /// MPICH's ABI were compiled with this smaller one.
 pub const OVERHEAD_BYTES: u64 = 96;
 
 const _: () = assert!(OVERHEAD_BYTES <= MPI_BSEND_OVERHEAD as u64);
+
+/// How long a message waits for those before it, of which it may not have been told yet that they have gone.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The address that stands for a buffer that the library provides itself (MPI_BUFFER_AUTOMATIC).
 pub const AUTOMATIC: usize = 2;
@@ -100,15 +104,22 @@ impl BufferAccount {
             let used = |pending: &[Pending]| -> u64 {
                 pending.iter().map(|message| message.length + OVERHEAD_BYTES).sum()
             };
-            if used(&pending) + length + OVERHEAD_BYTES > size {
-                // What has been received long ago may not have been told yet: a barrier, for one, asks the NIC nothing.
+            let fits = |pending: &[Pending]| used(pending) + length + OVERHEAD_BYTES <= size;
+            // What has been received long ago may not have been told yet: a barrier, for one, asks the NIC nothing. And who has moved a message may have
+            // told its receiver, and be about to tell this process.
+            let mut end = None;
+            while !fits(&pending)
+                && fits(&[])
+                && Instant::now() < *end.get_or_insert_with(|| Instant::now() + PATIENCE)
+            {
                 drop(pending);
-                while process.progress() {}
+                if !process.progress() {
+                    std::thread::yield_now();
+                }
                 pending = self.settled(process);
             }
-            let used = used(&pending);
-            if used + length + OVERHEAD_BYTES > size {
-                return Err(does_not_fit(length, used, pending.len(), size));
+            if !fits(&pending) {
+                return Err(does_not_fit(length, used(&pending), pending.len(), size));
             }
         }
         let offset = self.size.and_then(|size| first_fit(&pending, length, size));
