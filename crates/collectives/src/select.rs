@@ -312,13 +312,13 @@ pub fn schedule(problem: &Problem<'_>, overrides: &Overrides) -> Schedule {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::nodes::Nodes;
     use crate::problem::{Part, Root, Shape};
     use crate::schedule::Element;
 
-    fn shape(operation: Operation, size: u32, count: u64, commutative: bool) -> Shape {
+    pub(crate) fn shape(operation: Operation, size: u32, count: u64, commutative: bool) -> Shape {
         let part = Part { count, element: Element::of_size(8) };
         Shape {
             operation,

@@ -4,6 +4,14 @@ use crate::board::{Operands, Pieces, Rounds, whole};
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Schedule, Span, Step, share};
 
+/// From this many bytes of all processes together on, more than two share the arithmetic, where each has a core.
+const LEAST: u64 = 32 << 10;
+
+/// Whether shares are worth their rounds on the board, where every process has a core.
+pub(crate) fn pay(problem: &Problem<'_>) -> bool {
+    problem.size > 2 && !problem.oversubscribed && problem.bytes() * u64::from(problem.size) >= LEAST
+}
+
 /// Whether this process takes the results of the others.
 fn takes(problem: &Problem<'_>) -> bool {
     problem.operation != Operation::Reduce || problem.is_root()
@@ -112,28 +120,14 @@ pub(crate) fn share_of(problem: &Problem<'_>, rank: u32) -> (u64, Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Direct, Part, Root, Shape};
-    use crate::schedule::Element;
+    use crate::problem::{Direct, Shape};
+    use crate::select::tests::shape;
 
     /// Whose operands each of 16 processes folds first, but for its own, if the schedule is `build`'s.
     fn first_read(build: fn(&Problem<'_>) -> Schedule, operation: Operation, commutative: bool) -> Vec<u32> {
-        let part = Part { count: 1 << 12, element: Element::of_size(8) };
-        let schedule = |rank| {
-            build(&Problem::even(Shape {
-                operation,
-                rank,
-                size: 16,
-                remote_size: 0,
-                root: Root::Rank(0),
-                send: part,
-                recv: part,
-                in_place: false,
-                commutative,
-                oversubscribed: false,
-                board: 1 << 15,
-                direct: Direct::Fast,
-            }))
-        };
+        let shape = shape(operation, 16, 1 << 12, commutative);
+        let schedule =
+            |rank| build(&Problem::even(Shape { rank, board: 1 << 15, direct: Direct::Fast, ..shape }));
         let first = |schedule: Schedule| {
             schedule.steps().iter().find_map(|step| match *step {
                 Step::Take { from, .. } | Step::Fold { from, .. } | Step::Fetch { from, .. } => Some(from),

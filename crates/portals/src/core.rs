@@ -460,9 +460,7 @@ impl Core {
     /// what it waited for is about to post the next receive.
     fn comes_too_soon(&self, nic: &Nic, message: &Arrived) -> bool {
         let (kind, ..) = message::parts(message.tag);
-        [message::INLINE, message::BULK].contains(&kind)
-            && nic.posted.0.order().count.get() == 0
-            && !nic.parked.any()
+        [message::INLINE, message::BULK].contains(&kind) && !nic.receives()
     }
 
     pub fn take_one(

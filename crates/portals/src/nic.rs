@@ -126,6 +126,12 @@ impl Nic {
         }
     }
 
+    /// Whether the program has asked for any message that has not come.
+    #[inline(always)]
+    pub fn receives(&self) -> bool {
+        self.posted.0.order().count.get() != 0 || self.parked.any()
+    }
+
     /// The lock of this NIC.
     #[inline(always)]
     pub fn lock(&self) -> &Lock {

@@ -108,11 +108,10 @@ impl Core {
     /// on another one, the second copy would bring each line from there once more. A caller that is `blocking`, and does nothing but send, is not kept until
     /// its target comes.
     pub fn prefers_one_copy(&self, target: u32, source: Memory, length: usize, blocking: bool) -> bool {
-        let receives = || self.own().posted.0.order().count.get() != 0 || self.own().parked.any();
         length >= PIPE_LEAST
             && self.tuning.copies_once
             && self.transport.is_across(target)
-            && (!blocking || receives() || self.waits(target))
+            && (!blocking || self.own().receives() || self.waits(target))
             && matches!(source.place(), Place::Run(_))
             && self.transport.reaches(target)
     }

@@ -28,7 +28,7 @@ use push::LENGTH_BITS;
 use shuttles::{Runs, Side};
 use std::io;
 use std::mem::offset_of;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A peer, as seen from here.
@@ -265,6 +265,10 @@ impl SharedMemory {
         }
     }
 
+    fn lock_pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn claim_for(&self, length: usize, keep: bool) -> Option<Bulk> {
         if self.keeps
             && !keep
@@ -272,8 +276,7 @@ impl SharedMemory {
         {
             return kept;
         }
-        let mut pool = self.pool.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match pool.claim(&self.own().station, length, keep) {
+        match self.lock_pool().claim(&self.own().station, length, keep) {
             Some(offset) => Some(Bulk(u64::from(self.rank) << 40 | offset as u64)),
             None if self.keeps => {
                 self.peers.iter().find_map(|peer| pool::take_kept(&peer.station, length, true))
@@ -522,12 +525,7 @@ impl Transport for SharedMemory {
 
     fn runs_ahead(&self, length: usize) -> bool {
         // Shorter ones need no bulk memory, mostly.
-        length > self.lane_bytes
-            && self
-                .pool
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .runs_ahead(&self.own().station, length)
+        length > self.lane_bytes && self.lock_pool().runs_ahead(&self.own().station, length)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {

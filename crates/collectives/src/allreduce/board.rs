@@ -18,19 +18,14 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// From this many bytes on more than two processes share the arithmetic, where each has a core and where not: of all processes together, and of one.
-const SHARED: (u64, u64) = (32 << 10, 8 << 10);
+/// From this many bytes on more than two processes share the arithmetic also where there are more of them than cores.
+const SHARED: u64 = 8 << 10;
 /// More processes than this look first whether all have posted, one after the other from the next one on, before they fold in the same order.
 const MANY: u32 = 4;
 
 fn build(problem: &Problem<'_>) -> Schedule {
     let (rank, size, element) = (problem.rank, problem.size, problem.element());
-    let is_long = if problem.oversubscribed {
-        problem.bytes() >= SHARED.1
-    } else {
-        problem.bytes() * u64::from(size) >= SHARED.0
-    };
-    if size > 2 && is_long {
+    if shares::pay(problem) || problem.oversubscribed && size > 2 && problem.bytes() >= SHARED {
         return shares::on_board(problem);
     }
     let (own, result) = (problem.operands(), problem.result());

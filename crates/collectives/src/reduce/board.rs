@@ -17,12 +17,8 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// From this many bytes of all processes together on, more than two share the arithmetic, where each has a core.
-const SHARED: u64 = 32 << 10;
-
 fn build(problem: &Problem<'_>) -> Schedule {
-    let size = problem.size;
-    if size > 2 && !problem.oversubscribed && problem.bytes() * u64::from(size) >= SHARED {
+    if shares::pay(problem) {
         return shares::on_board(problem);
     }
     let (own, result, element) = (problem.operands(), problem.result(), problem.element());
@@ -48,7 +44,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
                     scratch,
                     spare,
                 };
-                rounds.fold(round, 0..size, &operands);
+                rounds.fold(round, 0..problem.size, &operands);
             }
         },
     )
