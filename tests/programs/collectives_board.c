@@ -18,15 +18,83 @@ static uint64_t mix(uint64_t seed)
 
 static int64_t value_of(int rank, int index, int step) { return (int64_t)(mix((uint64_t)rank * 1000003u + (uint64_t)index * 31u + (uint64_t)step) >> 20); }
 
+static const int lengths[] = {1, 0, 3, 1, 6, 7, 1, 600, 2, 5000, 1, 20000};
+
+/* How many elements go from one rank to another in this step, and as many back. */
+static int between(int one, int other, int step, int size)
+{
+    int less = one < other ? one : other, more = one + other - less;
+    int count = lengths[mix((uint64_t)(less * 1000 + more) * 7919u + (uint64_t)step) % 12];
+    return size > 8 && count > 600 ? 600 : count;
+}
+
+/* One of the collectives whose blocks differ: gatherv, scatterv, alltoallv, alltoallw. What is long goes by message, the rest does not. */
+static void varied(MPI_Comm comm, int sort, int root, int in_place, int step)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int counts[64], places[64], in_bytes[64], all = 0;
+    MPI_Datatype types[64];
+    for (int peer = 0; peer < size; peer++)
+        counts[peer] = between(sort < 2 ? root : rank, peer, step, size);
+    /* The blocks lie in another order than the ranks, with gaps. */
+    for (int peer = size - 1; peer >= 0; peer--) {
+        places[peer] = all;
+        in_bytes[peer] = all * (int)sizeof(int64_t);
+        types[peer] = MPI_INT64_T;
+        all += counts[peer] + 1;
+    }
+    int mine = between(root, rank, step, size), is_root = rank == root;
+    int64_t *in = malloc((size_t)all * sizeof *in), *out = malloc((size_t)all * sizeof *out), *own = malloc((size_t)(mine + 1) * sizeof *own);
+    memset(out, -1, (size_t)all * sizeof *out);
+    for (int peer = 0; peer < size; peer++)
+        for (int index = 0; index < counts[peer]; index++)
+            in[places[peer] + index] = value_of(rank, 100 * peer + index, step);
+    for (int index = 0; index < mine; index++)
+        own[index] = value_of(rank, index, step);
+    if (sort == 0) {
+        if (in_place)
+            memcpy(out + places[root], own, (size_t)(is_root ? mine : 0) * sizeof *own);
+        MPI_Gatherv(in_place && is_root ? MPI_IN_PLACE : own, mine, MPI_INT64_T, is_root ? out : NULL, counts, places, MPI_INT64_T, root, comm);
+        for (int from = 0; is_root && from < size; from++)
+            for (int index = 0; index < counts[from]; index++)
+                CHECK(out[places[from] + index] == value_of(from, index, step), "gatherv step %d from %d index %d", step, from, index);
+    } else if (sort == 1) {
+        MPI_Scatterv(is_root ? in : NULL, counts, places, MPI_INT64_T, in_place && is_root ? MPI_IN_PLACE : own, mine, MPI_INT64_T, root, comm);
+        for (int index = 0; !(in_place && is_root) && index < mine; index++)
+            CHECK(own[index] == value_of(root, 100 * rank + index, step), "scatterv step %d index %d", step, index);
+    } else {
+        if (in_place)
+            memcpy(out, in, (size_t)all * sizeof *in);
+        const void *from_where = in_place ? MPI_IN_PLACE : (void *)in;
+        if (sort == 2)
+            MPI_Alltoallv(from_where, counts, places, MPI_INT64_T, out, counts, places, MPI_INT64_T, comm);
+        else
+            MPI_Alltoallw(from_where, counts, in_bytes, types, out, counts, in_bytes, types, comm);
+        for (int from = 0; from < size; from++)
+            for (int index = 0; index < counts[from]; index++)
+                CHECK(out[places[from] + index] == value_of(from, 100 * rank + index, step), "alltoallv step %d from %d index %d", step, from, index);
+    }
+    for (int peer = 0; sort != 1 && !in_place && (sort > 1 || is_root) && peer < size; peer++)
+        CHECK(out[places[peer] + counts[peer]] == -1, "step %d: something stands behind the block of %d", step, peer);
+    free(in);
+    free(out);
+    free(own);
+}
+
 /* One collective, chosen by `step`, the same at every rank. */
 static void one(MPI_Comm comm, int step)
 {
-    static const int lengths[] = {1, 0, 3, 1, 6, 7, 1, 600, 2, 5000, 1, 20000};
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     uint64_t chosen = mix((uint64_t)step + 77);
-    int count = lengths[chosen % 12], sort = (int)(chosen / 16 % 8), root = (int)(chosen / 256 % (uint64_t)size), in_place = (int)(chosen / 65536 % 2);
+    int count = lengths[chosen % 12], sort = (int)(chosen / 16 % 12), root = (int)(chosen / 256 % (uint64_t)size), in_place = (int)(chosen / 65536 % 2);
+    if (sort >= 8) {
+        varied(comm, sort - 8, root, in_place, step);
+        return;
+    }
     if (size > 8 && count > 600)
         count = 600;
     size_t all = (size_t)count * (size_t)size + 1;

@@ -76,6 +76,42 @@ static void lengths(void)
     code = MPI_Scatter(out, 4, MPI_INT, in, is_root ? 4 : 3, MPI_INT, 0, comm);
     if (!is_root)
         expect(code, MPI_ERR_TRUNCATE, "bytes", "a scatter that is too long");
+    /* The same where short blocks and long ones go different ways: whoever gives long where short is expected is not left waiting for ever
+       either, nor who expects long where short is given. */
+    enum { LONG = 50000 };
+    int *data = calloc((size_t)LONG * (size_t)check_size, sizeof *data), *got = calloc((size_t)LONG * (size_t)check_size, sizeof *got);
+    int counts[64], others[64], places[64];
+    for (int given = 4; given <= LONG; given += LONG - 4) {
+        int expected = given == 4 ? LONG : 4, class = given == 4 ? MPI_ERR_COUNT : MPI_ERR_TRUNCATE;
+        for (int rank = 0; rank < check_size; rank++) {
+            counts[rank] = expected;
+            others[rank] = given;
+            places[rank] = rank * LONG;
+        }
+        counts[0] = others[0];
+        code = MPI_Gatherv(data, given, MPI_INT, got, counts, places, MPI_INT, 0, comm);
+        if (is_root)
+            expect(code, class, "bytes", "a gatherv with other lengths than expected");
+        else
+            CHECK_EQUAL(code, MPI_SUCCESS);
+        code = MPI_Scatterv(data, others, places, MPI_INT, got, is_root ? given : expected, MPI_INT, 0, comm);
+        if (is_root)
+            CHECK_EQUAL(code, MPI_SUCCESS);
+        else
+            expect(code, class, "bytes", "a scatterv with other lengths than expected");
+        /* Only what rank 0 gives differs. */
+        for (int rank = 0; rank < check_size; rank++)
+            counts[rank] = others[rank] = expected;
+        for (int rank = 0; is_root && rank < check_size; rank++)
+            others[rank] = rank > 0 ? given : expected;
+        code = MPI_Alltoallv(data, others, places, MPI_INT, got, counts, places, MPI_INT, comm);
+        if (is_root)
+            CHECK_EQUAL(code, MPI_SUCCESS);
+        else
+            expect(code, class, "bytes", "an alltoallv with other lengths than expected");
+    }
+    free(data);
+    free(got);
     MPI_Request request;
     code = MPI_Ialltoall(out, 2, MPI_INT, out + 400, 1, MPI_INT, comm, &request);
     CHECK_EQUAL(code, MPI_SUCCESS);

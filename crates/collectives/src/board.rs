@@ -3,6 +3,7 @@
 //! All of them are flat: in a round every process posts its data, and those that want it take it. Where there are more
 //! processes than cores nobody is woken before all have posted.
 
+use crate::deal;
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Builder, Element, Kind, Region, Schedule, Slice, Span, Step, Wake};
 
@@ -28,6 +29,9 @@ pub(crate) fn can(problem: &Problem<'_>) -> bool {
         // Where nobody is woken before all have posted, many rounds are slow. And what goes out must not be overwritten before.
         Operation::Alltoall if problem.oversubscribed => bytes * size <= board,
         Operation::Alltoall => size == 2 || !problem.in_place || bytes * size <= board,
+        Operation::Gatherv | Operation::Scatterv | Operation::Alltoallv | Operation::Alltoallw => {
+            deal::can(problem)
+        }
         Operation::Allgatherv if problem.oversubscribed => longest_block(problem) <= LEAST_PIECE.min(board),
         _ => true,
     }
@@ -64,14 +68,23 @@ impl<'p> Rounds<'p> {
 
     /// Every process posts in this round for the root, but for the root itself.
     pub(crate) fn post_to_root(&mut self, round: u32, data: Slice) {
-        let (root, oversubscribed) = (self.problem.root_rank(), self.problem.oversubscribed);
-        let wake = Wake::one(root, oversubscribed);
+        let wake = self.wake_root();
         if !self.problem.is_root() {
             self.builder.board(Step::Post { round, data, wake });
-        } else if oversubscribed {
+        } else if wake.when_complete {
             // It is counted.
             self.builder.board(Step::Post { round, data: NOTHING, wake });
         }
+    }
+
+    /// Instead of [`Rounds::post_to_root`], at a process that gives the root so many bytes in another way.
+    pub(crate) fn announce_to_root(&mut self, round: u32, length: u64) {
+        let wake = self.wake_root();
+        self.builder.board(Step::Offer { round, data: NOTHING.span, length, wake });
+    }
+
+    fn wake_root(&self) -> Wake {
+        Wake::one(self.problem.root_rank(), self.problem.oversubscribed)
     }
 
     /// One process posts in this round: this one.

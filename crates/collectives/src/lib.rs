@@ -14,6 +14,7 @@ mod alltoall;
 mod barrier;
 mod bcast;
 mod board;
+mod deal;
 mod direct;
 mod exscan;
 mod gather;
@@ -34,6 +35,6 @@ pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
 pub use nodes::Nodes;
 pub use problem::{Direct, Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
 pub use schedule::{
-    BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Slice, Span, Step, Wake, share,
+    BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Share, Slice, Span, Step, Wake, share,
 };
 pub use select::{Overrides, RULES, Rule, schedule, select};

@@ -21,6 +21,13 @@
 //!   Offer 0   Fetch 0   Post 1   Take 1
 //! ```
 //!
+//! Blocks that differ, whose lengths only those know who give and get them, are dealt: the short ones of all processes lie one behind
+//! the other, behind a table of their lengths, and everybody picks its own. The long ones go by messages, when all is done on the board:
+//!
+//! ```text
+//!   Deal 0   Pick 0   Receive   Send   Wait
+//! ```
+//!
 //! A schedule holds no address and no datatype, so it can be kept and run again: blocking, nonblocking,
 //! persistent or simulated runs all execute the same list.
 
@@ -134,7 +141,7 @@ pub enum Step {
     /// [`BOARD_DEPTH`] before.
     Post { round: u32, data: Slice, wake: Wake },
     /// Says on the board in a round where `data` lies: one run of `length` bytes, which others read there. As with [`Step::Post`] there
-    /// must be room.
+    /// must be room. An empty span is only announced: so many bytes come by message.
     Offer { round: u32, data: Span, length: u64, wake: Wake },
     /// Waits for what process `from` offers in a round, of `offered` bytes, and reads what lies there from `skip` on.
     Fetch { round: u32, from: u32, offered: u64, skip: u64, data: Slice },
@@ -144,6 +151,10 @@ pub enum Step {
     Take { round: u32, from: u32, posted: u64, skip: u64, data: Slice },
     /// As [`Step::Take`] for whole elements: `inout = taken (op) inout`.
     Fold { round: u32, from: u32, posted: u64, skip: u64, inout: Span },
+    /// Puts all [`Schedule::shares`] on the board in a round, with their table. As with [`Step::Post`] there must be room.
+    Deal { round: u32, wake: Wake },
+    /// Waits for what process `from` deals in a round, and takes its share for this process. Nothing is taken if that goes by message.
+    Pick { round: u32, from: u32, share: Share },
     /// Nothing of the rounds up to this one will be taken any more.
     Done { round: u32 },
 }
@@ -154,6 +165,38 @@ pub struct Slice {
     pub span: Span,
     pub skip: u64,
     pub length: u64,
+}
+
+/// A block for one process, as it is dealt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// All of the block.
+    pub data: Slice,
+    /// It is too long for the board, and goes by message.
+    pub away: bool,
+}
+
+impl Share {
+    /// What stands in the table of a deal for a share that goes by message.
+    pub const AWAY: u16 = u16::MAX;
+
+    /// What stands in the table of a deal for it.
+    #[inline]
+    pub fn entry(&self) -> u16 {
+        if self.away { Share::AWAY } else { self.data.length as u16 }
+    }
+
+    /// Bytes of the table of a deal to so many processes.
+    #[inline]
+    pub const fn table_bytes(processes: usize) -> u64 {
+        (processes * size_of::<u16>()).next_multiple_of(8) as u64
+    }
+
+    /// Bytes that the share behind an entry takes up in a deal.
+    #[inline]
+    pub fn room(entry: u16) -> u64 {
+        if entry == Share::AWAY { 0 } else { u64::from(entry).next_multiple_of(8) }
+    }
 }
 
 /// Who is to be woken when something was posted.
@@ -189,9 +232,11 @@ pub const BOARD_DEPTH: u32 = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     steps: Box<[Step]>,
+    shares: Box<[Share]>,
     scratch_bytes: u64,
     width: usize,
     rounds: u32,
+    messages: Option<u32>,
 }
 
 impl Schedule {
@@ -199,6 +244,19 @@ impl Schedule {
     #[inline]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// What [`Step::Deal`] deals: a block for each process.
+    #[inline]
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
+    /// Where the steps of messages begin, if the schedule may have such behind those on the board: at every process of the
+    /// communicator, or at none. There may be none left at this one.
+    #[inline]
+    pub fn messages(&self) -> Option<usize> {
+        self.messages.map(|first| first as usize)
     }
 
     /// The same with bytes instead of elements, where these form one run and need not be told apart. `run`: for such a span, how far from
@@ -219,14 +277,34 @@ impl Schedule {
                 Step::Post { data, .. } | Step::Take { data, .. } | Step::Fetch { data, .. } => {
                     plain(&mut data.span)
                 }
+                Step::Pick { share, .. } => plain(&mut share.data.span),
                 Step::Wait
+                | Step::Deal { .. }
                 | Step::Reduce { .. }
                 | Step::Fold { .. }
                 | Step::Gather { .. }
                 | Step::Done { .. } => {}
             }
         }
+        self.shares.iter_mut().for_each(|share| plain(&mut share.data.span));
         self
+    }
+
+    /// What is left of the messages where some processes give otherwise than was expected, as they have said on the board: of each its
+    /// rank, and whether a message comes from it. None of them is to be waited for in vain.
+    #[must_use]
+    pub fn amid_errors(self, others: &[(u32, bool)]) -> Schedule {
+        let first = self.messages().unwrap_or(self.steps.len());
+        let (board, messages) = self.steps.split_at(first);
+        let nothing = Span { region: Region::Recv, kind: Kind::Bytes, offset: 0, count: 0 };
+        let strays = others.iter().filter(|(_, comes)| *comes);
+        let strays = strays.map(|(rank, _)| Step::Receive { from: Peer::Local(*rank), data: nothing });
+        let stays = |step: &&Step| match step {
+            Step::Receive { from: Peer::Local(from), .. } => others.iter().all(|(rank, _)| rank != from),
+            step => **step != Step::Wait,
+        };
+        let messages = strays.chain(messages.iter().filter(stays).copied()).chain([Step::Wait]);
+        Schedule { steps: board.iter().copied().chain(messages).collect(), ..self }
     }
 
     /// How much working memory the schedule needs.
@@ -252,10 +330,12 @@ impl Schedule {
 #[derive(Debug, Default)]
 pub struct Builder {
     steps: Vec<Step>,
+    shares: Vec<Share>,
     scratch_bytes: u64,
     started: usize,
     width: usize,
     rounds: u32,
+    messages: Option<u32>,
 }
 
 impl Builder {
@@ -300,6 +380,18 @@ impl Builder {
         }
     }
 
+    /// Deals a block to each process, in the order of the ranks.
+    pub fn deal(&mut self, round: u32, shares: Vec<Share>, wake: Wake) {
+        debug_assert!(self.shares.is_empty());
+        self.shares = shares;
+        self.steps.push(Step::Deal { round, wake });
+    }
+
+    /// What follows goes by messages. To be said at every process, also if nothing follows.
+    pub fn messages(&mut self) {
+        self.messages = Some(self.steps.len() as u32);
+    }
+
     /// Any step of the board.
     pub fn board(&mut self, step: Step) {
         self.steps.push(step);
@@ -332,9 +424,11 @@ impl Builder {
         self.wait();
         Schedule {
             steps: self.steps.into_boxed_slice(),
+            shares: self.shares.into_boxed_slice(),
             scratch_bytes: self.scratch_bytes,
             width: self.width,
             rounds: self.rounds,
+            messages: self.messages,
         }
     }
 }
@@ -396,6 +490,25 @@ mod tests {
             Step::Wait,
         ];
         assert_eq!(schedule.steps(), steps);
+    }
+
+    #[test]
+    fn who_gives_otherwise_than_expected_is_not_waited_for() {
+        let block = Span { region: Region::Recv, kind: Kind::Bytes, offset: 0, count: 100 };
+        let share = Share { data: Slice { span: block, skip: 0, length: 100 }, away: false };
+        let pick = Step::Pick { round: 0, from: 3, share };
+        let receive = |from, data| Step::Receive { from: Peer::Local(from), data };
+        let mut builder = Builder::new();
+        builder.board(pick);
+        builder.messages();
+        builder.receive(Peer::Local(1), block);
+        builder.receive(Peer::Local(2), block);
+        builder.send(Peer::Local(2), block);
+        // Nothing long comes from 2, and something does from 3.
+        let left = builder.finish().amid_errors(&[(2, false), (3, true)]);
+        let send = Step::Send { to: Peer::Local(2), data: block };
+        let empty = Span { count: 0, ..block };
+        assert_eq!(left.steps(), [pick, receive(3, empty), receive(1, block), send, Step::Wait]);
     }
 
     #[test]

@@ -214,6 +214,8 @@ pub const NO_MEMORY: u64 = u64::MAX;
 pub const WITHDRAWN: u64 = u64::MAX - 1;
 /// Stands in a length: the data is not on the board.
 const OFFERED: u64 = 1 << 62;
+/// Stands in a length: the data is blocks for several members, behind a table of them.
+const DEALT: u64 = 1 << 61;
 
 impl Board {
     /// The board with this name. `members` are the same at every member; the caller is number `me` of them.
@@ -250,6 +252,18 @@ impl Board {
     #[inline]
     pub fn reading(&self) -> Reading {
         self.reading
+    }
+
+    /// How many members it has.
+    #[inline]
+    pub fn members(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The number of this member.
+    #[inline]
+    pub fn me(&self) -> usize {
+        self.me
     }
 
     /// Bytes that a member can post in one round.
@@ -376,9 +390,28 @@ impl Board {
         length | OFFERED
     }
 
+    /// What [`Board::posted`] says of so many bytes that are blocks for several members.
+    #[inline]
+    pub fn dealt(length: u64) -> u64 {
+        length | DEALT
+    }
+
+    /// Whether such blocks were posted, as [`Board::posted`] has said it.
+    #[inline]
+    pub fn is_dealt(posted: u64) -> bool {
+        posted & (OFFERED | DEALT) == DEALT
+    }
+
+    /// Whether the data lies elsewhere, as [`Board::posted`] has said it.
+    #[inline]
+    pub fn is_offered(posted: u64) -> bool {
+        posted & OFFERED != 0
+    }
+
     /// How many bytes there are, as [`Board::posted`] has said it.
+    #[inline]
     pub fn length_of(posted: u64) -> u64 {
-        posted & !OFFERED
+        posted & !(OFFERED | DEALT)
     }
 
     /// Where in its memory `member` has offered data in a round, once that was posted.
@@ -398,7 +431,7 @@ impl Board {
     pub fn withdraw(&self, rounds: std::ops::Range<u64>) {
         for round in rounds.end.saturating_sub(self.places.depth).max(rounds.start)..rounds.end {
             let note = self.note(self.me, round);
-            if note.posted(round).is_some_and(|posted| posted & OFFERED != 0) {
+            if note.posted(round).is_some_and(Board::is_offered) {
                 note.withdraw(WITHDRAWN);
             }
         }

@@ -18,7 +18,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
-    let blocks = outgoing(&mut builder, problem);
+    let blocks = outgoing(&mut builder, problem, |_| true);
     for distance in 1..size {
         let source = (rank + size - distance) % size;
         if travels(problem, problem.recv_block_bytes(source)) {

@@ -5,22 +5,25 @@ pub(crate) mod bruck;
 pub(crate) mod direct;
 pub(crate) mod linear;
 pub(crate) mod pairwise;
+pub(crate) mod vector;
 
 use crate::problem::{Operation, Problem};
 use crate::schedule::{Builder, Span};
 
-/// What goes to each process: the blocks of the send buffer or, in place, packed copies of what will be overwritten.
-fn outgoing(builder: &mut Builder, problem: &Problem<'_>) -> Vec<Span> {
+/// What goes to each process: the blocks of the send buffer or, in place, packed copies of those of them that would be overwritten
+/// before they have gone: `kept`, by their bytes.
+fn outgoing(builder: &mut Builder, problem: &Problem<'_>, kept: impl Fn(u64) -> bool) -> Vec<Span> {
     (0..problem.size)
         .map(|index| {
             if !problem.in_place {
                 return problem.send_block(index);
             }
             let block = problem.recv_block(index);
-            if index == problem.rank {
+            let bytes = problem.recv_block_bytes(index);
+            if index == problem.rank || !kept(bytes) {
                 return block;
             }
-            let packed = builder.scratch(problem.recv_block_bytes(index));
+            let packed = builder.scratch(bytes);
             builder.copy(block, packed);
             packed
         })

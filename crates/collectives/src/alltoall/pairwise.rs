@@ -18,7 +18,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
-    let blocks = outgoing(&mut builder, problem);
+    let blocks = outgoing(&mut builder, problem, |_| true);
     for round in 1..size {
         let source = (rank + size - round) % size;
         let target = (rank + round) % size;

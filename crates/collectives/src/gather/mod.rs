@@ -3,3 +3,4 @@
 pub(crate) mod binomial;
 pub(crate) mod board;
 pub(crate) mod linear;
+pub(crate) mod vector;

@@ -157,7 +157,7 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
         processes.push(process);
     }
     let synchronous = random.coin();
-    run(&mut processes, [size, 0], synchronous, random, &|_, _| {});
+    run(&mut processes, [size, 0], 0, synchronous, random, &|_, _| {});
     for (rank, process) in processes.iter().enumerate() {
         assert!(process.send == sends[rank], "the send buffer of process {rank} has changed");
         assert!(process.recv == results[rank], "{}: wrong result at process {rank}", operation.name());

@@ -518,7 +518,7 @@ impl Setting {
         }
         let synchronous = random.coin();
         let operator: &dyn Fn(&[u8], &mut [u8]) = if self.commutative { &add } else { &compose };
-        let heard = run(&mut processes, self.sizes, synchronous, &mut random, operator);
+        let heard = run(&mut processes, self.sizes, self.board, synchronous, &mut random, operator);
         if self.operation == Operation::Barrier {
             let all = u64::MAX >> (64 - processes.len());
             assert!(heard.iter().all(|heard| *heard == all), "a process leaves before all have come");

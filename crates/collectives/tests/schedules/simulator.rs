@@ -1,6 +1,6 @@
 //! Runs the schedules of many processes in one program, in random order, and watches them.
 
-use parnass_collectives::{BOARD_DEPTH, Element, Kind, Peer, Region, Schedule, Slice, Span, Step};
+use parnass_collectives::{BOARD_DEPTH, Element, Kind, Peer, Region, Schedule, Share, Slice, Span, Step};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Memory before and after every buffer, so that a wild offset is seen and not lost.
@@ -83,7 +83,9 @@ pub struct Process {
     /// What it has posted on the board, by round, and what it knew then.
     posted: BTreeMap<u32, (Vec<u8>, u64)>,
     /// What it has offered, by round, and what it knew then.
-    offered: BTreeMap<u32, (Span, u64)>,
+    offered: BTreeMap<u32, (Span, u64, u64)>,
+    /// What it has dealt, by round, with the table, and what it knew then.
+    dealt: BTreeMap<u32, (Vec<(u16, Vec<u8>)>, u64)>,
     /// The rounds in which it has posted among all.
     arrived: BTreeSet<u32>,
     /// How many rounds it has taken everything of.
@@ -109,6 +111,7 @@ impl Process {
             busy: Vec::new(),
             posted: BTreeMap::new(),
             offered: BTreeMap::new(),
+            dealt: BTreeMap::new(),
             arrived: BTreeSet::new(),
             done: 0,
         }
@@ -210,7 +213,7 @@ fn board_step(
     processes: &mut [Process],
     me: usize,
     step: Step,
-    depth: u32,
+    (depth, board): (u32, u64),
     operator: &dyn Fn(&[u8], &mut [u8]),
 ) -> Progress {
     let rounds = processes[me].schedule.rounds();
@@ -243,10 +246,15 @@ fn board_step(
             }
             let process = &mut processes[me];
             let (element, heard) = (process.element(data.kind), process.heard);
-            assert_eq!(data.count * element.size, length, "the length of what {me} offers");
             let is_run = element.dense && element.reach(data.count).1 == length;
-            assert!(is_run, "{me} offers what has gaps: {data:?}");
-            assert!(process.offered.insert(round, (data, heard)).is_none(), "two offers in round {round}");
+            assert!(
+                data.count == 0 || is_run,
+                "{me} offers what has gaps or is not of {length} bytes: {data:?}"
+            );
+            assert!(
+                process.offered.insert(round, (data, length, heard)).is_none(),
+                "two offers in round {round}"
+            );
             if wake.when_complete {
                 process.arrived.insert(round);
             }
@@ -254,15 +262,58 @@ fn board_step(
         Step::Fetch { round, from, offered, skip, data } => {
             assert_ne!(from as usize, me, "it reads what it has offered itself");
             let owner = &mut processes[from as usize];
-            let Some((span, heard)) = owner.offered.get(&round).copied() else {
+            let Some((span, length, heard)) = owner.offered.get(&round).copied() else {
                 return Progress::Blocked;
             };
-            assert!(owner.next < owner.schedule.steps().len(), "{me} reads from {from}, which has returned");
-            let bytes = owner.get(span);
-            assert_eq!(bytes.len() as u64, offered, "what {from} has offered for {me} in round {round}");
+            assert_eq!(length, offered, "what {from} has offered for {me} in round {round}");
+            if data.length > 0 {
+                assert!(
+                    owner.next < owner.schedule.steps().len(),
+                    "{me} reads from {from}, which has returned"
+                );
+                let bytes = owner.get(span);
+                let process = &mut processes[me];
+                process.check_free(data.span, true);
+                process.put_slice(data, &bytes[skip as usize..][..data.length as usize]);
+            }
+            processes[me].heard |= heard;
+        }
+        Step::Deal { round, wake } => {
+            assert!(round < rounds, "round {round} of {rounds}");
+            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+                return Progress::Blocked;
+            }
             let process = &mut processes[me];
-            process.check_free(data.span, true);
-            process.put_slice(data, &bytes[skip as usize..][..data.length as usize]);
+            let shares = process.schedule.shares().to_vec();
+            let table: Vec<(u16, Vec<u8>)> = shares
+                .iter()
+                .map(|share| match share.away {
+                    true => (Share::AWAY, Vec::new()),
+                    false => (share.entry(), process.get_slice(share.data)),
+                })
+                .collect();
+            let rooms = table.iter().map(|(entry, _)| Share::room(*entry)).sum::<u64>();
+            let length = Share::table_bytes(processes.len()) + rooms;
+            assert!(length <= board, "{length} bytes are dealt on a board of {board}");
+            let process = &mut processes[me];
+            let dealt = (table, process.heard);
+            assert!(process.dealt.insert(round, dealt).is_none(), "two deals in round {round}");
+            if wake.when_complete {
+                process.arrived.insert(round);
+            }
+        }
+        Step::Pick { round, from, share } => {
+            assert_ne!(from as usize, me, "it picks out of its own deal");
+            let Some((table, heard)) = processes[from as usize].dealt.get(&round).cloned() else {
+                return Progress::Blocked;
+            };
+            let (entry, bytes) = &table[me];
+            assert_eq!(*entry, share.entry(), "what {from} has dealt to {me}");
+            let process = &mut processes[me];
+            if !share.away {
+                process.check_free(share.data.span, true);
+                process.put_slice(share.data, bytes);
+            }
             process.heard |= heard;
         }
         Step::Gather { round } if !processes.iter().all(|other| other.arrived.contains(&round)) => {
@@ -298,12 +349,13 @@ fn board_step(
     Progress::Made
 }
 
-/// Runs everything. `sizes` are the group sizes; the processes of the second group follow those of the first.
+/// Runs everything. `sizes` are the group sizes; the processes of the second group follow those of the first. `board`: bytes of a piece.
 /// With `synchronous` no send completes before it is matched, which brings every possible deadlock out. Returns, for each
 /// process, the set of those that must have started before it ended.
 pub fn run(
     processes: &mut [Process],
     sizes: [usize; 2],
+    board: u64,
     synchronous: bool,
     random: &mut Random,
     operator: &dyn Fn(&[u8], &mut [u8]),
@@ -346,7 +398,7 @@ pub fn run(
                 runnable.swap_remove(choice);
                 continue;
             };
-            if board_step(processes, me, step, depth, operator) == Progress::Blocked {
+            if board_step(processes, me, step, (depth, board), operator) == Progress::Blocked {
                 // Another process must come first: if none can, nobody will.
                 idle += 1;
                 if idle > 200 * processes.len() {
@@ -405,6 +457,8 @@ pub fn run(
                 | Step::Gather { .. }
                 | Step::Take { .. }
                 | Step::Fold { .. }
+                | Step::Deal { .. }
+                | Step::Pick { .. }
                 | Step::Done { .. } => {}
                 Step::Reduce { input, inout } => {
                     process.check_free(input, false);
@@ -436,6 +490,16 @@ pub fn run(
                 }
             }
         }
+    }
+    let mixed = processes[0].schedule.messages().is_some();
+    for process in processes.iter() {
+        let (steps, messages) = (process.schedule.steps(), process.schedule.messages());
+        assert_eq!(messages.is_some(), mixed, "they disagree on whether messages follow");
+        let travels = |step: &Step| matches!(step, Step::Send { .. } | Step::Receive { .. } | Step::Wait);
+        let (first, rest) = steps.split_at(messages.unwrap_or(steps.len()));
+        assert!(!mixed || !first.iter().any(travels), "a message before its time");
+        let local = |step: &Step| travels(step) || matches!(step, Step::Copy { .. } | Step::Reduce { .. });
+        assert!(rest.iter().all(local), "a step on the board behind the messages");
     }
     let rounds = processes[0].schedule.rounds();
     assert!(

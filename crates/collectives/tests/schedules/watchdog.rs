@@ -16,7 +16,7 @@ fn simulate(write: [fn(&mut Builder); 2]) {
                 Process::new(builder.finish(), memory.clone(), memory, [Element::of_size(1); 2])
             })
             .collect();
-        run(&mut processes, [2, 0], seed % 2 == 0, &mut Random::new(seed), &|_, _| {});
+        run(&mut processes, [2, 0], 0, seed % 2 == 0, &mut Random::new(seed), &|_, _| {});
     }
 }
 

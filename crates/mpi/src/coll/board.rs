@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::faults::{Fault, interrupts};
 use crate::process::Process;
 use parnass_base::{Scratch, UserAddress};
-use parnass_collectives::{Operation, Slice, Span, Step, Wake};
+use parnass_collectives::{Operation, Schedule, Share, Slice, Span, Step, Wake};
 use parnass_portals::{Board, MemoryError, NO_MEMORY, ProcessId, Reading, WITHDRAWN};
 use std::sync::Arc;
 
@@ -26,6 +26,15 @@ enum Owed {
     All,
 }
 
+/// How an operation on a board has failed.
+pub(super) struct Failed {
+    pub(super) error: Error,
+    /// There is nothing more to be done.
+    pub(super) ends: bool,
+    /// Who has given otherwise than was expected, and whether it is by message.
+    pub(super) astray: Vec<(u32, bool)>,
+}
+
 /// A collective operation under way on a board. Somebody waits for it, so it is run in one go, and nothing of it is ever in flight.
 pub(super) struct Turn<'p, 'a> {
     process: &'p Process,
@@ -37,6 +46,8 @@ pub(super) struct Turn<'p, 'a> {
     owed: Owed,
     /// Whether others wait for this member too, so that nobody runs ahead of it.
     gives: bool,
+    /// Who has given otherwise than was expected, and whether it is by message.
+    astray: Vec<(u32, bool)>,
 }
 
 impl<'p, 'a> Turn<'p, 'a> {
@@ -44,23 +55,38 @@ impl<'p, 'a> Turn<'p, 'a> {
     #[inline(always)]
     pub(super) fn new(process: &'p Process, board: &'p Board, ground: Ground<'p, 'a>, rounds: u32) -> Self {
         let first = board.begin(u64::from(rounds));
-        Turn { process, board, ground, first, rounds, owed: Owed::Nobody, gives: false }
+        Turn { process, board, ground, first, rounds, owed: Owed::Nobody, gives: false, astray: Vec::new() }
     }
 
-    /// Runs all steps. After an error they go on, so that the other processes are not left waiting; unless the job will end of it, or
-    /// the others learn of it by themselves.
+    /// Runs all steps up to the first message. After an error they go on, so that the other processes are not left waiting; unless the job
+    /// will end of it, or the others learn of it by themselves.
     #[inline(always)]
-    pub(super) fn run(mut self, steps: &[Step]) -> Result<()> {
+    pub(super) fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Failed> {
         let mut failed = None;
-        for step in steps {
-            if let Err(error) = self.step(step)
+        let steps = schedule.steps();
+        for step in &steps[..schedule.messages().unwrap_or(steps.len())] {
+            if let Err(error) = self.step(step, schedule)
                 && self.ends(&mut failed, error)
             {
-                return failed.map_or(Ok(()), Err);
+                break;
             }
         }
-        self.leave();
-        failed.map_or(Ok(()), Err)
+        match failed {
+            None => {
+                self.leave();
+                Ok(())
+            }
+            Some(error) => Err(self.fail(error)),
+        }
+    }
+
+    #[cold]
+    fn fail(mut self, error: Error) -> Failed {
+        let ends = self.ground.parts.is_fatal() || interrupts(&error);
+        if !ends {
+            self.leave();
+        }
+        Failed { error, ends, astray: self.astray }
     }
 
     /// Keeps an error; whether the steps end with it.
@@ -79,7 +105,7 @@ impl<'p, 'a> Turn<'p, 'a> {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &Step) -> Result<()> {
+    fn step(&mut self, step: &Step, schedule: &Schedule) -> Result<()> {
         match step {
             &Step::Post { round, ref data, wake } => self.post(round, data, wake),
             &Step::Take { round, from, posted, skip, ref data } => {
@@ -95,6 +121,8 @@ impl<'p, 'a> Turn<'p, 'a> {
             &Step::Fetch { round, from, offered, skip, ref data } => {
                 self.fetch((round, from), (offered, skip), data)
             }
+            &Step::Deal { round, wake } => self.deal(round, schedule.shares(), wake),
+            &Step::Pick { round, from, ref share } => self.pick((round, from), share),
             &Step::Done { round } => {
                 // Nothing of the rounds up to this one will be read any more.
                 self.board.done(self.round(round));
@@ -219,14 +247,23 @@ impl<'p, 'a> Turn<'p, 'a> {
         }
         match board.posted(from, round) {
             Some(length) if length == expected => Ok(()),
-            Some(NO_MEMORY) => Err(no_memory(peer)),
-            Some(WITHDRAWN) => self.await_news(),
-            length => {
-                let (length, expected) = (Board::length_of(length.unwrap_or(0)), Board::length_of(expected));
-                check_length(peer, length, expected)?;
-                Err(another_way(peer))
-            }
+            length => self.explain((from, peer), length.unwrap_or(0), Some(Board::length_of(expected))),
         }
+    }
+
+    /// Why a member has not posted what was expected.
+    #[cold]
+    fn explain(&mut self, (from, peer): (u32, ProcessId), posted: u64, expected: Option<u64>) -> Result<()> {
+        if posted != WITHDRAWN {
+            self.astray.push((from, posted != NO_MEMORY && Board::is_offered(posted)));
+        }
+        match (posted, expected) {
+            (NO_MEMORY, _) => return Err(no_memory(peer)),
+            (WITHDRAWN, _) => return self.await_news(),
+            (_, Some(expected)) => check_length(peer, Board::length_of(posted), expected)?,
+            (_, None) => {}
+        }
+        Err(another_way(peer))
     }
 
     /// A member has been interrupted. What it was told comes to this process too.
@@ -246,16 +283,7 @@ impl<'p, 'a> Turn<'p, 'a> {
         }
         if length > 0 {
             if let Some(target) = board.take_place(round, length) {
-                match self.ground.resolve(&data.span)? {
-                    Ok(bytes) => {
-                        let source = bytes.address.offset(data.skip as i64);
-                        self.process.pace.copy(target, source, length as usize);
-                    }
-                    Err(buffer) => {
-                        let layout = buffer.datatype.layout();
-                        layout.pack(buffer.count, buffer.address, data.skip, target, length);
-                    }
-                }
+                self.pack(data, target)?;
             } else {
                 length = NO_MEMORY;
             }
@@ -264,6 +292,67 @@ impl<'p, 'a> Turn<'p, 'a> {
         self.gives = true;
         self.announce(round, wake);
         if length == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
+    }
+
+    fn deal(&mut self, round: u32, shares: &[Share], wake: Wake) -> Result<()> {
+        let (board, round) = (self.board, self.round(round));
+        let table = Share::table_bytes(shares.len());
+        let mut length = table + shares.iter().map(|share| Share::room(share.entry())).sum::<u64>();
+        if !board.has_room(round, length) {
+            self.wait_for_room(round, length)?;
+        }
+        if let Some(target) = board.take_place(round, length) {
+            let mut at = table;
+            for (index, share) in shares.iter().enumerate() {
+                let entry = share.entry();
+                target.offset((index * size_of::<u16>()) as i64).write(&entry.to_ne_bytes());
+                if !share.away && entry > 0 {
+                    self.pack(&share.data, target.offset(at as i64))?;
+                    at += Share::room(entry);
+                }
+            }
+            length = Board::dealt(length);
+        } else {
+            length = NO_MEMORY;
+        }
+        board.post(round, length);
+        self.gives = true;
+        self.announce(round, wake);
+        if length == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
+    }
+
+    fn pick(&mut self, (round, from): (u32, u32), share: &Share) -> Result<()> {
+        let (board, round) = (self.board, self.round(round));
+        let peer = board.process(from);
+        if board.posted(from, round).is_none() {
+            self.wait(Some(peer), &|| board.posted(from, round).is_some())?;
+        } else if !self.gives {
+            // As in `find`.
+            board.expect(from, round + 1);
+        }
+        let posted = board.posted(from, round).unwrap_or(0);
+        if !Board::is_dealt(posted) {
+            return self.explain((from, peer), posted, None);
+        }
+        let length = Board::length_of(posted);
+        let source = board.data(from, round, length);
+        let (me, members) = (board.me(), board.members());
+        let mut at = Share::table_bytes(members);
+        let entry = |index: usize| {
+            let mut entry = [0; size_of::<u16>()];
+            source.offset((index * size_of::<u16>()) as i64).read(&mut entry);
+            u16::from_ne_bytes(entry)
+        };
+        for index in 0..me {
+            at += Share::room(entry(index));
+        }
+        let (given, expected) = (entry(me), share.entry());
+        if given != expected {
+            self.astray.push((from, given == Share::AWAY));
+            check_length(peer, u64::from(given), share.data.length)?;
+            return Err(another_way(peer));
+        }
+        if share.away || expected == 0 { Ok(()) } else { self.unpack(&share.data, source.offset(at as i64)) }
     }
 
     fn offer(&mut self, round: u32, (data, length): (&Span, u64), wake: Wake) -> Result<()> {
@@ -314,7 +403,28 @@ impl<'p, 'a> Turn<'p, 'a> {
         if data.length == 0 {
             return Ok(());
         }
-        let source = self.board.data(from, round, posted).offset(skip as i64);
+        self.unpack(data, self.board.data(from, round, posted).offset(skip as i64))
+    }
+
+    /// Puts data on the board.
+    #[inline(always)]
+    fn pack(&self, data: &Slice, target: UserAddress) -> Result<()> {
+        match self.ground.resolve(&data.span)? {
+            Ok(bytes) => {
+                let source = bytes.address.offset(data.skip as i64);
+                self.process.pace.copy(target, source, data.length as usize);
+            }
+            Err(buffer) => {
+                let layout = buffer.datatype.layout();
+                layout.pack(buffer.count, buffer.address, data.skip, target, data.length);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes data from the board.
+    #[inline(always)]
+    fn unpack(&self, data: &Slice, source: UserAddress) -> Result<()> {
         match self.ground.resolve(&data.span)? {
             Ok(bytes) => {
                 let (target, length) = (bytes.address.offset(data.skip as i64), data.length as usize);

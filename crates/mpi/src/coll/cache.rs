@@ -1,6 +1,6 @@
 //! What a communicator keeps of its collective operations, so that the next one of the same shape allocates nothing.
 
-use super::call::Key;
+use super::call::{Call, KeptBlocks, Key};
 use super::execution::Flight;
 use crate::process::Process;
 use crate::pt2pt::staging::Staging;
@@ -18,6 +18,8 @@ const KEPT_SCRATCH: u64 = 16 << 10;
 pub(super) struct Work {
     /// `None` if the schedule depends on more, so that it cannot be kept.
     key: Option<Key>,
+    /// Where the key does not say all.
+    blocks: Option<Box<[Option<KeptBlocks>; 2]>>,
     /// When it was chosen, see [`crate::observe::Changeable`].
     era: u32,
     /// The row of the counter of its algorithm.
@@ -38,7 +40,7 @@ enum Memory {
 impl Work {
     /// For a schedule that is run for the first time.
     pub(super) fn new(
-        key: Option<Key>,
+        kept_for: Option<(Key, &Call<'_>)>,
         era: u32,
         (row, schedule): (u32, Schedule),
         moved_bytes: u64,
@@ -48,12 +50,21 @@ impl Work {
             bytes @ 1..=KEPT_SCRATCH => Memory::Kept(Scratch::new(bytes as usize)),
             _ => Memory::None,
         };
-        Box::new(Work { key, era, row, schedule, moved_bytes, in_flight, scratch })
+        let (key, blocks) = kept_for.map(|(key, call)| (key, call.keep_blocks())).unzip();
+        let blocks = blocks.flatten();
+        Box::new(Work { key, blocks, era, row, schedule, moved_bytes, in_flight, scratch })
+    }
+
+    /// Leaves of its messages what can be done still, see [`Schedule::amid_errors`]; it is not kept.
+    #[cold]
+    pub(super) fn give_up(&mut self, astray: &[(u32, bool)]) {
+        self.key = None;
+        self.schedule = std::mem::take(&mut self.schedule).amid_errors(astray);
     }
 
     #[inline(always)]
-    fn is_for(&self, key: &Key, era: u32) -> bool {
-        self.era == era && self.key.as_ref() == Some(key)
+    fn is_for(&self, key: &Key, call: &Call<'_>, era: u32) -> bool {
+        self.era == era && self.key.as_ref() == Some(key) && call.has_blocks(self.blocks.as_deref())
     }
 
     /// The working memory of the run that begins.
@@ -110,17 +121,17 @@ pub(crate) struct Cache {
 impl Cache {
     /// What was kept for a key, unless there is nothing or it is in use.
     #[inline(always)]
-    pub(super) fn take(&self, key: &Key, era: u32) -> Option<Box<Work>> {
+    pub(super) fn take(&self, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {
         let mut kept = self.kept.lock();
-        if kept.last().is_some_and(|work| work.is_for(key, era)) {
+        if kept.last().is_some_and(|work| work.is_for(key, call, era)) {
             return kept.pop();
         }
-        Cache::take_earlier(&mut kept, key, era)
+        Cache::take_earlier(&mut kept, key, call, era)
     }
 
     #[inline(never)]
-    fn take_earlier(kept: &mut Kept, key: &Key, era: u32) -> Option<Box<Work>> {
-        let index = kept.iter().rposition(|work| work.is_for(key, era))?;
+    fn take_earlier(kept: &mut Kept, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {
+        let index = kept.iter().rposition(|work| work.is_for(key, call, era))?;
         Some(kept.remove(index))
     }
 

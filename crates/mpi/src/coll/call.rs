@@ -116,10 +116,52 @@ fn element_of(datatype: &Datatype, count: u64) -> Element {
     }
 }
 
-/// What tells the calls on one communicator apart whose schedules are kept.
+impl Blocks<'_> {
+    /// The schedules of calls with more are not kept.
+    const MOST_KEPT: usize = 1024;
+
+    /// Mostly another number for other blocks.
+    #[inline]
+    fn digest(&self) -> u64 {
+        let counts: u64 = self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count));
+        let offsets = self.offsets.iter().fold(0, |sum: u64, offset| sum.wrapping_add(*offset as u64));
+        counts.rotate_left(32) ^ offsets
+    }
+
+    fn keep(&self) -> KeptBlocks {
+        let datatypes = match &self.datatypes {
+            BlockTypes::Same(_) => Vec::new(),
+            BlockTypes::Each(datatypes) => datatypes.iter().map(|datatype| datatype.identity()).collect(),
+        };
+        KeptBlocks { counts: self.counts.clone(), offsets: self.offsets.clone(), datatypes }
+    }
+
+    #[inline]
+    fn are(&self, kept: &KeptBlocks) -> bool {
+        let same_types = match &self.datatypes {
+            BlockTypes::Same(_) => kept.datatypes.is_empty(),
+            BlockTypes::Each(datatypes) => {
+                datatypes.iter().map(|datatype| datatype.identity()).eq(kept.datatypes.iter().copied())
+            }
+        };
+        self.counts == kept.counts && self.offsets == kept.offsets && same_types
+    }
+}
+
+/// Blocks that differ, as they are kept beside the schedule that was made for them.
+#[derive(Debug)]
+pub(super) struct KeptBlocks {
+    counts: Vec<u64>,
+    offsets: Vec<i64>,
+    /// Identities; empty if all are of one datatype, which stands in the key.
+    datatypes: Vec<u64>,
+}
+
+/// What tells the calls on one communicator apart whose schedules are kept. Where blocks differ, these too must be the same, see
+/// [`Call::has_blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Count, and identity of the datatype.
+    /// Count, and identity of the datatype. For blocks that differ: [`Blocks::digest`], and identity of the datatype if there is one.
     send: (u64, u64),
     recv: (u64, u64),
     root: i32,
@@ -167,7 +209,11 @@ impl<'a> Call<'a> {
         let side = |side: &Side<'_>| match side {
             Side::None => Some((0, 0)),
             Side::Even { count, datatype, .. } => Some((*count, datatype.identity())),
-            Side::Varied { .. } => None,
+            Side::Varied { blocks, .. } if blocks.counts.len() > Blocks::MOST_KEPT => None,
+            Side::Varied { blocks, .. } => match &blocks.datatypes {
+                BlockTypes::Same(datatype) => Some((blocks.digest(), datatype.identity())),
+                BlockTypes::Each(_) => Some((blocks.digest(), 0)),
+            },
         };
         Some(Key {
             send: side(&self.send)?,
@@ -177,6 +223,34 @@ impl<'a> Call<'a> {
             in_place: self.in_place,
             commutative: self.op.is_none_or(|op| op.is_commutative()),
             on_board,
+        })
+    }
+
+    /// The blocks that differ, in what is sent and what is received.
+    #[inline]
+    fn blocks(&self) -> [Option<&Blocks<'a>>; 2] {
+        [&self.send, &self.recv].map(|side| match side {
+            Side::Varied { blocks, .. } => Some(&**blocks),
+            Side::None | Side::Even { .. } => None,
+        })
+    }
+
+    /// What [`Call::has_blocks`] compares later; for most calls nothing.
+    pub(super) fn keep_blocks(&self) -> Option<Box<[Option<KeptBlocks>; 2]>> {
+        let blocks = self.blocks();
+        (blocks.iter().any(Option::is_some)).then(|| Box::new(blocks.map(|side| side.map(Blocks::keep))))
+    }
+
+    /// Whether these were its blocks, of which the key says only so much.
+    #[inline(always)]
+    pub(super) fn has_blocks(&self, kept: Option<&[Option<KeptBlocks>; 2]>) -> bool {
+        kept.is_none_or(|kept| self.has_all(kept))
+    }
+
+    fn has_all(&self, kept: &[Option<KeptBlocks>; 2]) -> bool {
+        self.blocks().into_iter().zip(kept).all(|(blocks, kept)| match (blocks, kept) {
+            (Some(blocks), Some(kept)) => blocks.are(kept),
+            (blocks, kept) => blocks.is_none() && kept.is_none(),
         })
     }
 

@@ -242,6 +242,22 @@ impl Execution {
         Execution { past_caches, ..Execution::of(process, work, bits) }
     }
 
+    /// Ready to run the messages of a schedule that was run on a board before, where `error` has happened.
+    pub(super) fn after_board(
+        process: &Process,
+        call: &Call<'_>,
+        work: Box<Work>,
+        error: Option<Error>,
+    ) -> Execution {
+        let next = work.schedule.messages().unwrap_or(0);
+        Execution { next, error, ..Execution::new(process, call, work) }
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn is_over(&self) -> bool {
+        self.next == self.work.schedule.steps().len()
+    }
+
     /// Ready to run a schedule of messages with these match bits.
     pub(super) fn of(process: &Process, mut work: Box<Work>, match_bits: u64) -> Execution {
         let scratch = work.scratch(process);

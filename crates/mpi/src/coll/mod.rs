@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::progress::Activity;
 use crate::request::{Request, Status};
-use board::Turn;
+use board::{Failed, Turn};
 use cache::Work;
 use call::Key;
 use execution::{Execution, Ground, OwnedParts};
@@ -60,9 +60,30 @@ impl Process {
         let past_caches = self.nic().goes_past_caches(work.moved_bytes);
         let (parts, scratch) = (call.parts(), work.scratch(self));
         let ground = Ground { parts: &parts, scratch, past_caches };
-        let result = Turn::new(self, board, ground, rounds).run(work.schedule.steps());
+        let result = Turn::new(self, board, ground, rounds).run(&work.schedule);
+        if work.schedule.messages().is_some() {
+            return self.execute_messages(call, work, result);
+        }
         call.communicator.collective_cache().give_back(work);
-        result
+        result.map_err(|failed| failed.error)
+    }
+
+    /// Goes on with the messages of what was run on a board.
+    fn execute_messages(
+        &self,
+        call: &Call<'_>,
+        mut work: Box<Work>,
+        result: std::result::Result<(), Failed>,
+    ) -> Result<()> {
+        let error = match result {
+            Ok(()) => None,
+            Err(failed) if failed.ends => return Err(failed.error),
+            Err(failed) => {
+                work.give_up(&failed.astray);
+                Some(failed.error)
+            }
+        };
+        self.execute_rest(call, Execution::after_board(self, call, work, error))
     }
 
     /// Runs it by messages.
@@ -72,8 +93,15 @@ impl Process {
 
     #[inline(never)]
     fn execute_work(&self, call: &Call<'_>, work: Box<Work>) -> Result<()> {
+        self.execute_rest(call, Execution::new(self, call, work))
+    }
+
+    /// Does what is left of an execution.
+    fn execute_rest(&self, call: &Call<'_>, mut execution: Execution) -> Result<()> {
+        if execution.is_over() {
+            return execution.finish(call.communicator);
+        }
         let parts = call.parts();
-        let mut execution = Execution::new(self, call, work);
         execution.is_awaited = true;
         self.nic().will_wait_afar();
         while !execution.advance(self, &parts) {
@@ -88,7 +116,7 @@ impl Process {
     #[inline(always)]
     fn work(&self, call: &Call<'_>, board: Option<&Board>) -> Box<Work> {
         let (key, era) = (call.key(board.is_some()), self.changeable.era());
-        let kept = key.as_ref().and_then(|key| call.communicator.collective_cache().take(key, era));
+        let kept = key.as_ref().and_then(|key| call.communicator.collective_cache().take(key, call, era));
         let work = kept.unwrap_or_else(|| self.new_work(call, key, era, board));
         self.count_collective(work.row, call.communicator);
         work
@@ -97,7 +125,7 @@ impl Process {
     #[cold]
     fn new_work(&self, call: &Call<'_>, key: Option<Key>, era: u32, board: Option<&Board>) -> Box<Work> {
         let shape = call.shape(self.collectives(call.communicator).oversubscribed, board);
-        Work::new(key, era, call.schedule(shape, self), shape.moved_bytes())
+        Work::new(key.map(|key| (key, call)), era, call.schedule(shape, self), shape.moved_bytes())
     }
 
     /// What process 0 of an intracommunicator says, at all of them, by messages.

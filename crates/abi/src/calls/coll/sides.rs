@@ -44,12 +44,19 @@ pub fn even<'a>(
 /// Counts that must not be negative.
 pub fn block_counts(counts: IntArray, number: usize, name: &str) -> Result<Vec<u64>> {
     let counts = counts.with_length(number, name)?;
-    let checked = counts.iter().enumerate().map(|(index, count)| {
-        u64::try_from(count).map_err(|_| {
-            Error::new(MPI_ERR_COUNT, format!("{name}[{index}] is {count}; it must be 0 or more"))
-        })
-    });
-    checked.collect()
+    let mut checked = Vec::with_capacity(number);
+    for (index, count) in counts.iter().enumerate() {
+        match u64::try_from(count) {
+            Ok(count) => checked.push(count),
+            Err(_) => {
+                return Err(Error::new(
+                    MPI_ERR_COUNT,
+                    format!("{name}[{index}] is {count}; it must be 0 or more"),
+                ));
+            }
+        }
+    }
+    Ok(checked)
 }
 
 /// A buffer of blocks of one datatype, with displacements in extents.
