@@ -89,6 +89,15 @@ impl Core {
         true
     }
 
+    /// The same, where nobody hears of events now: they are left for the owner.
+    #[cold]
+    pub fn progress_and_leave_events(&self) -> bool {
+        let mut outcome = Outcome::default();
+        let happened = self.progress(&mut |event| outcome.events.push(event));
+        self.leave_events(&mut outcome);
+        happened
+    }
+
     fn collect_events(&self, nic: &Nic, outcome: &mut Outcome) {
         while let index @ 1.. = nic.control.events.head.get() {
             let record = nic.slab.at(index);

@@ -110,22 +110,28 @@ impl Core {
     }
 
     /// Tries until it succeeds, as long as the target takes in what is there: room in its mailbox comes sooner than what is kept back
-    /// could be noted down, and a flood needs no memory here. A target that computes instead is waited for but once.
+    /// could be noted down, and a flood needs no memory here. What comes here meanwhile is taken in. A target that computes instead is waited for but once.
     fn tries_while_taken_in(&self, target: u32, attempt: &mut dyn FnMut() -> bool) -> bool {
         if self.is_far(target) || target == self.me || self.transport.spins() == 0 {
             return false;
         }
         let counters = self.tallies.of(target);
         let (mut idle_looks, mut away_looks) = (0, 0);
+        let mut is_away = counters.is_away();
         for _ in 0..MOST_LOOKS {
-            if self.transport.shown(target) == Waiting::Not {
-                away_looks += 1;
-                if counters.is_away() || away_looks > AWAY_LOOKS {
-                    counters.note_away(true);
-                    return false;
+            // Two that send to each other would wait for each other.
+            if self.transport.poll(self.me) && self.progress_and_leave_events() {
+                (idle_looks, away_looks, is_away) = (0, 0, false);
+            } else {
+                if self.transport.shown(target) == Waiting::Not {
+                    away_looks += 1;
+                    if is_away || away_looks > AWAY_LOOKS {
+                        counters.note_away(true);
+                        return false;
+                    }
                 }
+                idle(ROOM_STEPS);
             }
-            idle(ROOM_STEPS);
             if attempt() {
                 counters.note_away(false);
                 return true;

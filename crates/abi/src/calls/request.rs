@@ -1,5 +1,8 @@
 //! Requests and statuses (MPI 5.0, sections 3.2.5, 3.7, 3.8.4, 3.9 and 13.2).
 
+mod usual;
+
+use self::usual::Usually;
 use crate::arguments::{
     Function, IntOut, Out, OutHandle, OutSlice, RequestInOut, Requests, StatusOut, StatusRecord, StatusesOut,
     Usual,
@@ -351,8 +354,35 @@ fn tell_any(
 
 /// MPI_Waitany.
 pub fn waitany(call: &Call, requests: &mut Requests, indx: Out<i32>, status: StatusOut) -> Result<()> {
+    if any_usual(call, requests, true, &indx, status).is_some() {
+        return Ok(());
+    }
+    requests.check("array_of_requests")?;
     let found = complete::wait_any(call.process(), requests);
     tell_any(call, requests, found, indx, status, false).map(|_| ())
+}
+
+/// As [`complete::wait_any`] or [`complete::test_any`] and [`tell_any`], if all requests are usual: whether there is something to tell.
+fn any_usual(
+    call: &Call,
+    requests: &mut Requests,
+    waits: bool,
+    indx: &Out<i32>,
+    status: StatusOut,
+) -> Option<bool> {
+    match usual::any(call.process(), requests.handles(), waits, status, |index| indx.set(index as i32)) {
+        Usually::Ended(_) => Some(true),
+        Usually::NoneActive => {
+            indx.set(MPI_UNDEFINED);
+            status.set_empty();
+            Some(true)
+        }
+        Usually::NoneComplete => {
+            indx.set(MPI_UNDEFINED);
+            Some(false)
+        }
+        Usually::No => None,
+    }
 }
 
 /// MPI_Testany.
@@ -363,6 +393,11 @@ pub fn testany(
     flag: Out<bool>,
     status: StatusOut,
 ) -> Result<()> {
+    if let Some(found) = any_usual(call, requests, false, &indx, status) {
+        flag.set(found);
+        return Ok(());
+    }
+    requests.check("array_of_requests")?;
     let found = complete::test_any(call.process(), requests);
     flag.set(found != Found::NoneComplete);
     tell_any(call, requests, found, indx, status, false).map(|_| ())
@@ -419,8 +454,31 @@ pub fn waitsome(
     indices: &mut OutSlice<'_, c_int>,
     statuses: StatusesOut,
 ) -> Result<()> {
+    if some_usual(call, requests, true, &outcount, indices, statuses) {
+        return Ok(());
+    }
+    requests.check("array_of_requests")?;
     let found = complete::wait_some(call.process(), requests);
     tell_some(call, requests, found, outcount, indices, statuses, false)
+}
+
+/// As [`complete::wait_some`] or [`complete::test_some`] and [`tell_some`], if all requests are usual: whether they are.
+fn some_usual(
+    call: &Call,
+    requests: &mut Requests,
+    waits: bool,
+    outcount: &Out<i32>,
+    indices: &mut OutSlice<'_, c_int>,
+    statuses: StatusesOut,
+) -> bool {
+    let tell = |place, index| indices.set(place, index as c_int);
+    match usual::some(call.process(), requests.handles(), waits, statuses, tell) {
+        Usually::Ended(count) => outcount.set(count as i32),
+        Usually::NoneActive => outcount.set(MPI_UNDEFINED),
+        Usually::NoneComplete => outcount.set(0),
+        Usually::No => return false,
+    }
+    true
 }
 
 /// MPI_Testsome.
@@ -431,6 +489,10 @@ pub fn testsome(
     indices: &mut OutSlice<'_, c_int>,
     statuses: StatusesOut,
 ) -> Result<()> {
+    if some_usual(call, requests, false, &outcount, indices, statuses) {
+        return Ok(());
+    }
+    requests.check("array_of_requests")?;
     let found = complete::test_some(call.process(), requests);
     tell_some(call, requests, found, outcount, indices, statuses, false)
 }

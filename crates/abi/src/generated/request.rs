@@ -635,7 +635,7 @@ unsafe extern "C" fn testany(count: c_int, array_of_requests: *mut usize, indx: 
     let call = Call::enter("MPI_Testany");
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         let flag = Out::<bool>::new(flag, "flag")?;
         bodies::testany(&call, &mut array_of_requests, indx, flag, StatusOut::new(status))
@@ -659,7 +659,7 @@ unsafe extern "C" fn testsome(incount: c_int, array_of_requests: *mut usize, out
     let call = Call::enter("MPI_Testsome");
     let result = (|| -> Result<()> { unsafe {
         let incount = arguments::count(i64::from(incount), "incount")?;
-        let mut array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
         bodies::testsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
@@ -726,7 +726,7 @@ unsafe extern "C" fn waitany(count: c_int, array_of_requests: *mut usize, indx: 
     let call = Call::enter("MPI_Waitany");
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         bodies::waitany(&call, &mut array_of_requests, indx, StatusOut::new(status))
     } })();
@@ -749,7 +749,7 @@ unsafe extern "C" fn waitsome(incount: c_int, array_of_requests: *mut usize, out
     let call = Call::enter("MPI_Waitsome");
     let result = (|| -> Result<()> { unsafe {
         let incount = arguments::count(i64::from(incount), "incount")?;
-        let mut array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
         bodies::waitsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))

@@ -140,6 +140,18 @@ impl Process {
         self.wait_for(Some(quick.0), peer, || self.is_over(quick).then_some(()));
     }
 
+    /// Waits for one of several of them, until `poll` has a value.
+    pub fn wait_for_any<T>(
+        &self,
+        receives: impl Iterator<Item = Quick>,
+        poll: impl FnMut() -> Option<T>,
+    ) -> T {
+        // Whom to work for, if all that is waited for depends on one process.
+        let mut peers = receives.map(|quick| self.slots.wanted(quick.0).peer);
+        let awaited = peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)));
+        self.wait_until(awaited, poll)
+    }
+
     /// Whether [`Process::wait_quick`] would not wait for it.
     #[inline]
     pub fn is_over(&self, quick: Quick) -> bool {
