@@ -520,6 +520,11 @@ impl Interface {
         self.core.search(operation, entry)
     }
 
+    /// Whether something is there to be taken in, or comes while this process may spin.
+    pub fn awaits_arrival(&self, awaited: Option<ProcessId>) -> bool {
+        self.core.awaits_arrival(awaited)
+    }
+
     /// A number that is another one whenever a message that nobody expects has been taken in since, by whomever; also
     /// when something was appended. Who searches takes it before, and watches it while it waits: such a message
     /// comes without an event, and whoever takes it in for this process finds nobody asleep to wake.

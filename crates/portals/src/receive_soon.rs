@@ -49,6 +49,27 @@ impl Core {
         }
     }
 
+    /// Whether something is there to be taken in, or comes while this process may spin.
+    pub fn awaits_arrival(&self, awaited: Option<ProcessId>) -> bool {
+        let mut came = self.transport.poll(self.me);
+        let spins = self.transport.spins().min(self.tuning.receive_spins());
+        if came || spins == 0 {
+            return came;
+        }
+        self.show_looking(awaited);
+        let began = self.watched_since();
+        for _ in 0..spins {
+            came = self.transport.poll(self.me);
+            if came || self.has_other_work(self.own()) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.transport.show(Waiting::Not);
+        self.count_waited(began);
+        came
+    }
+
     /// Lets those run who may send the message, where ranks share processors.
     #[inline(never)]
     fn receive_after_others(&self, entry: &MatchEntry) -> Soon {

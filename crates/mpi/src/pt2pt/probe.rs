@@ -57,10 +57,14 @@ impl Process {
             communicator.check_open()?;
             return Ok(Some(Status::NO_PROCESS));
         }
-        self.progress();
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let found = self.search(SearchOperation::Look, &criteria).map(|event| probed(&event, communicator));
-        self.found_or_hopeless(found, &criteria)
+        // What has just come is best looked at before it is taken in.
+        let event = self.nic().has_work().then(|| self.search(SearchOperation::Look, &criteria)).flatten();
+        let event = event.or_else(|| {
+            self.progress();
+            self.search(SearchOperation::Look, &criteria)
+        });
+        self.found_or_hopeless(event.map(|event| probed(&event, communicator)), &criteria)
     }
 
     /// MPI_Probe.
@@ -120,10 +124,16 @@ impl Process {
 
     fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Result<Event> {
         self.probers.fetch_add(1, Ordering::Relaxed);
+        let mut looked = false;
         let event = loop {
             let before = self.nic().arrivals();
             if let Some(event) = self.search(operation, criteria) {
                 break Ok(event);
+            }
+            // Mostly it comes soon, and is best looked at before it is taken in.
+            looked = !looked && self.nic().awaits_arrival(criteria.source);
+            if looked {
+                continue;
             }
             if let Some(error) = self.reason(criteria.source, criteria.match_bits) {
                 break Err(error);
