@@ -45,7 +45,7 @@ impl Core {
         if counters.delayed() != 0 {
             self.catch_up(target);
         }
-        if put.protocol == Protocol::Buffered && self.transport.runs_ahead(put.length) {
+        if put.blocking && put.protocol == Protocol::Buffered && self.transport.runs_ahead(put.length) {
             // What is in its own cache is sent and received several times faster than what has to come from memory.
             self.tries_while_taken_in(target, &mut || !self.transport.runs_ahead(put.length));
         }
