@@ -254,8 +254,9 @@ impl<'p, 'a> Turn<'p, 'a> {
     /// Why a member has not posted what was expected.
     #[cold]
     fn explain(&mut self, (from, peer): (u32, ProcessId), posted: u64, expected: Option<u64>) -> Result<()> {
-        if posted != WITHDRAWN {
-            self.astray.push((from, posted != NO_MEMORY && Board::is_offered(posted)));
+        // Who has no memory for the board gives by message what it was to give so.
+        if posted != WITHDRAWN && posted != NO_MEMORY {
+            self.astray.push((from, Board::is_offered(posted)));
         }
         match (posted, expected) {
             (NO_MEMORY, _) => return Err(no_memory(peer)),

@@ -241,7 +241,8 @@ impl<'a> Call<'a> {
         (blocks.iter().any(Option::is_some)).then(|| Box::new(blocks.map(|side| side.map(Blocks::keep))))
     }
 
-    /// Whether these were its blocks, of which the key says only so much.
+    /// Whether these were its blocks, of which the key says only so much. With one key blocks differ on the same sides in all calls: which, the operation
+    /// and the part that this process has in it say.
     #[inline(always)]
     pub(super) fn has_blocks(&self, kept: Option<&[Option<KeptBlocks>; 2]>) -> bool {
         kept.is_none_or(|kept| self.has_all(kept))
