@@ -2,7 +2,6 @@
 
 mod usual;
 
-use self::usual::Usually;
 use crate::arguments::{
     Function, IntOut, Out, OutHandle, OutSlice, RequestInOut, Requests, StatusOut, StatusRecord, StatusesOut,
     Usual,
@@ -340,16 +339,18 @@ fn tell_any(
             store(status, &result?);
             Ok(true)
         }
-        Found::NoneActive => {
-            indx.set(MPI_UNDEFINED);
-            status.set_empty();
-            Ok(true)
-        }
-        Found::NoneComplete => {
-            indx.set(MPI_UNDEFINED);
-            Ok(false)
-        }
+        none => Ok(tell_none(&none, &indx, status)),
     }
+}
+
+/// What such a call tells where no request is complete: whether none is active.
+fn tell_none<T>(none: &Found<T>, indx: &Out<i32>, status: StatusOut) -> bool {
+    indx.set(MPI_UNDEFINED);
+    let over = matches!(none, Found::NoneActive);
+    if over {
+        status.set_empty();
+    }
+    over
 }
 
 /// MPI_Waitany.
@@ -370,19 +371,10 @@ fn any_usual(
     indx: &Out<i32>,
     status: StatusOut,
 ) -> Option<bool> {
-    match usual::any(call.process(), requests.handles(), waits, status, |index| indx.set(index as i32)) {
-        Usually::Ended(_) => Some(true),
-        Usually::NoneActive => {
-            indx.set(MPI_UNDEFINED);
-            status.set_empty();
-            Some(true)
-        }
-        Usually::NoneComplete => {
-            indx.set(MPI_UNDEFINED);
-            Some(false)
-        }
-        Usually::No => None,
-    }
+    let found = usual::any(call.process(), requests.handles(), waits, status)?;
+    let Found::Complete(index) = found else { return Some(tell_none(&found, indx, status)) };
+    indx.set(index as i32);
+    Some(true)
 }
 
 /// MPI_Testany.
@@ -472,12 +464,13 @@ fn some_usual(
     statuses: StatusesOut,
 ) -> bool {
     let tell = |place, index| indices.set(place, index as c_int);
-    match usual::some(call.process(), requests.handles(), waits, statuses, tell) {
-        Usually::Ended(count) => outcount.set(count as i32),
-        Usually::NoneActive => outcount.set(MPI_UNDEFINED),
-        Usually::NoneComplete => outcount.set(0),
-        Usually::No => return false,
-    }
+    let found = usual::some(call.process(), requests.handles(), waits, statuses, tell);
+    outcount.set(match &found {
+        Some(Found::Complete(count)) => *count as i32,
+        Some(Found::NoneActive) => MPI_UNDEFINED,
+        Some(Found::NoneComplete) => 0,
+        None => return false,
+    });
     true
 }
 

@@ -217,6 +217,10 @@ fn board_step(
     operator: &dyn Fn(&[u8], &mut [u8]),
 ) -> Progress {
     let rounds = processes[me].schedule.rounds();
+    let has_room = |processes: &[Process], round: u32| {
+        assert!(round < rounds, "round {round} of {rounds}");
+        processes.iter().all(|other| other.done.saturating_add(depth) > round)
+    };
     let found = |processes: &[Process], from: u32, round: u32, posted: u64| {
         let other = &processes[from as usize];
         assert_ne!(from as usize, me, "it takes what it has posted itself");
@@ -227,8 +231,7 @@ fn board_step(
     };
     match step {
         Step::Post { round, data, wake } => {
-            assert!(round < rounds, "round {round} of {rounds}");
-            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+            if !has_room(processes, round) {
                 return Progress::Blocked;
             }
             let process = &mut processes[me];
@@ -240,8 +243,7 @@ fn board_step(
             }
         }
         Step::Offer { round, data, length, wake } => {
-            assert!(round < rounds, "round {round} of {rounds}");
-            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+            if !has_room(processes, round) {
                 return Progress::Blocked;
             }
             let process = &mut processes[me];
@@ -279,17 +281,16 @@ fn board_step(
             processes[me].heard |= heard;
         }
         Step::Deal { round, wake } => {
-            assert!(round < rounds, "round {round} of {rounds}");
-            if processes.iter().any(|other| other.done.saturating_add(depth) <= round) {
+            if !has_room(processes, round) {
                 return Progress::Blocked;
             }
             let process = &mut processes[me];
             let shares = process.schedule.shares().to_vec();
             let table: Vec<(u16, Vec<u8>)> = shares
                 .iter()
-                .map(|share| match share.away {
-                    true => (Share::AWAY, Vec::new()),
-                    false => (share.entry(), process.get_slice(share.data)),
+                .map(|share| {
+                    let bytes = if share.away { Vec::new() } else { process.get_slice(share.data) };
+                    (share.entry(), bytes)
                 })
                 .collect();
             let rooms = table.iter().map(|(entry, _)| Share::room(*entry)).sum::<u64>();

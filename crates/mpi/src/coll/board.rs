@@ -30,7 +30,7 @@ enum Owed {
 pub(super) struct Failed {
     pub(super) error: Error,
     /// There is nothing more to be done.
-    pub(super) ends: bool,
+    pub(super) ended: bool,
     /// Who has given otherwise than was expected, and whether it is by message.
     pub(super) astray: Vec<(u32, bool)>,
 }
@@ -62,31 +62,23 @@ impl<'p, 'a> Turn<'p, 'a> {
     /// will end of it, or the others learn of it by themselves.
     #[inline(always)]
     pub(super) fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Failed> {
-        let mut failed = None;
+        let (mut failed, mut ended) = (None, false);
         let steps = schedule.steps();
         for step in &steps[..schedule.messages().unwrap_or(steps.len())] {
             if let Err(error) = self.step(step, schedule)
                 && self.ends(&mut failed, error)
             {
+                ended = true;
                 break;
             }
         }
-        match failed {
-            None => {
-                self.leave();
-                Ok(())
-            }
-            Some(error) => Err(self.fail(error)),
-        }
-    }
-
-    #[cold]
-    fn fail(mut self, error: Error) -> Failed {
-        let ends = self.ground.parts.is_fatal() || interrupts(&error);
-        if !ends {
+        if !ended {
             self.leave();
         }
-        Failed { error, ends, astray: self.astray }
+        match failed {
+            None => Ok(()),
+            Some(error) => Err(Failed { error, ended, astray: self.astray }),
+        }
     }
 
     /// Keeps an error; whether the steps end with it.
@@ -240,15 +232,23 @@ impl<'p, 'a> Turn<'p, 'a> {
 
     #[inline(never)]
     fn find_later(&mut self, (round, from): (u64, u32), expected: u64) -> Result<()> {
+        match self.await_posted((round, from))? {
+            posted if posted == expected => Ok(()),
+            posted => {
+                let peer = self.board.process(from);
+                self.explain((from, peer), posted, Some(Board::length_of(expected)))
+            }
+        }
+    }
+
+    /// Waits for what a member posts in a round of the board.
+    #[inline]
+    fn await_posted(&mut self, (round, from): (u64, u32)) -> Result<u64> {
         let board = self.board;
-        let peer = board.process(from);
         if board.posted(from, round).is_none() {
-            self.wait(Some(peer), &|| board.posted(from, round).is_some())?;
+            self.wait(Some(board.process(from)), &|| board.posted(from, round).is_some())?;
         }
-        match board.posted(from, round) {
-            Some(length) if length == expected => Ok(()),
-            length => self.explain((from, peer), length.unwrap_or(0), Some(Board::length_of(expected))),
-        }
+        Ok(board.posted(from, round).unwrap_or(0))
     }
 
     /// Why a member has not posted what was expected.
@@ -275,63 +275,62 @@ impl<'p, 'a> Turn<'p, 'a> {
         process.check_all(communicator)
     }
 
+    /// Waits until this member may post so many bytes in a round of the board.
+    #[inline(always)]
+    fn make_room(&mut self, round: u64, length: u64) -> Result<()> {
+        if self.board.has_room(round, length) { Ok(()) } else { self.wait_for_room(round, length) }
+    }
+
+    /// Shows what was written for a round of the board: `posted` says how much, or that there was no memory for it.
+    #[inline(always)]
+    fn show(&mut self, round: u64, posted: u64, wake: Wake) -> Result<()> {
+        self.board.post(round, posted);
+        self.gives = true;
+        self.announce(round, wake);
+        if posted == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
+    }
+
     #[inline(always)]
     fn post(&mut self, round: u32, data: &Slice, wake: Wake) -> Result<()> {
-        let (board, round) = (self.board, self.round(round));
-        let mut length = data.length;
-        if !board.has_room(round, length) {
-            self.wait_for_room(round, length)?;
-        }
+        let (round, mut length) = (self.round(round), data.length);
+        self.make_room(round, length)?;
         if length > 0 {
-            if let Some(target) = board.take_place(round, length) {
+            if let Some(target) = self.board.take_place(round, length) {
                 self.pack(data, target)?;
             } else {
                 length = NO_MEMORY;
             }
         }
-        board.post(round, length);
-        self.gives = true;
-        self.announce(round, wake);
-        if length == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
+        self.show(round, length, wake)
     }
 
     fn deal(&mut self, round: u32, shares: &[Share], wake: Wake) -> Result<()> {
-        let (board, round) = (self.board, self.round(round));
-        let table = Share::table_bytes(shares.len());
-        let mut length = table + shares.iter().map(|share| Share::room(share.entry())).sum::<u64>();
-        if !board.has_room(round, length) {
-            self.wait_for_room(round, length)?;
-        }
-        if let Some(target) = board.take_place(round, length) {
-            let mut at = table;
-            for (index, share) in shares.iter().enumerate() {
-                let entry = share.entry();
-                target.offset((index * size_of::<u16>()) as i64).write(&entry.to_ne_bytes());
-                if !share.away && entry > 0 {
-                    self.pack(&share.data, target.offset(at as i64))?;
-                    at += Share::room(entry);
-                }
+        let round = self.round(round);
+        let mut at = Share::table_bytes(shares.len());
+        let length = at + shares.iter().map(|share| Share::room(share.entry())).sum::<u64>();
+        self.make_room(round, length)?;
+        let Some(target) = self.board.take_place(round, length) else {
+            return self.show(round, NO_MEMORY, wake);
+        };
+        for (index, share) in shares.iter().enumerate() {
+            let entry = share.entry();
+            target.offset((index * size_of::<u16>()) as i64).write(&entry.to_ne_bytes());
+            if !share.away && entry > 0 {
+                self.pack(&share.data, target.offset(at as i64))?;
+                at += Share::room(entry);
             }
-            length = Board::dealt(length);
-        } else {
-            length = NO_MEMORY;
         }
-        board.post(round, length);
-        self.gives = true;
-        self.announce(round, wake);
-        if length == NO_MEMORY { Err(no_memory(self.process.me())) } else { Ok(()) }
+        self.show(round, Board::dealt(length), wake)
     }
 
     fn pick(&mut self, (round, from): (u32, u32), share: &Share) -> Result<()> {
         let (board, round) = (self.board, self.round(round));
         let peer = board.process(from);
-        if board.posted(from, round).is_none() {
-            self.wait(Some(peer), &|| board.posted(from, round).is_some())?;
-        } else if !self.gives {
+        if !self.gives && board.posted(from, round).is_some() {
             // As in `find`.
             board.expect(from, round + 1);
         }
-        let posted = board.posted(from, round).unwrap_or(0);
+        let posted = self.await_posted((round, from))?;
         if !Board::is_dealt(posted) {
             return self.explain((from, peer), posted, None);
         }
@@ -359,9 +358,7 @@ impl<'p, 'a> Turn<'p, 'a> {
     fn offer(&mut self, round: u32, (data, length): (&Span, u64), wake: Wake) -> Result<()> {
         let round = self.round(round);
         // The note alone is written.
-        if !self.board.has_room(round, 0) {
-            self.wait_for_room(round, 0)?;
-        }
+        self.make_room(round, 0)?;
         let Ok(bytes) = self.ground.resolve(data)? else { return Err(not_one_run()) };
         self.board.offer(round, bytes.address, length);
         self.gives = true;

@@ -77,7 +77,7 @@ impl Process {
     ) -> Result<()> {
         let error = match result {
             Ok(()) => None,
-            Err(failed) if failed.ends => return Err(failed.error),
+            Err(failed) if failed.ended => return Err(failed.error),
             Err(failed) => {
                 work.give_up(&failed.astray);
                 Some(failed.error)

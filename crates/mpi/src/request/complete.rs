@@ -5,6 +5,7 @@
 use super::{Readiness, Request, Status};
 use crate::error::Result;
 use crate::process::Process;
+use parnass_portals::ProcessId;
 use std::sync::Arc;
 
 /// What a look at a list for any or some of its requests found.
@@ -179,15 +180,18 @@ fn look_twice<T>(process: &Process, look: impl Fn() -> Found<T>) -> Found<T> {
     }
 }
 
+/// Whom to work for, if all that is waited for depends on one process.
+pub(crate) fn awaited_by_all(mut peers: impl Iterator<Item = Option<ProcessId>>) -> Option<ProcessId> {
+    peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)))
+}
+
 fn wait_for<T>(
     process: &Process,
     requests: &(impl RequestList + ?Sized),
     look: impl Fn() -> Found<T>,
 ) -> Found<T> {
-    // Whom to work for, if all that is waited for depends on one process.
-    let mut peers = live(requests).filter(|request| request.is_active()).map(|request| request.awaited());
-    let awaited = peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)));
-    process.wait_until(awaited, || match look() {
+    let peers = live(requests).filter(|request| request.is_active()).map(|request| request.awaited());
+    process.wait_until(awaited_by_all(peers), || match look() {
         Found::NoneComplete => None,
         found => Some(found),
     })

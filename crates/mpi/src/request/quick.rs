@@ -13,7 +13,7 @@
 use super::operation::{Direction, Operation, State};
 pub use super::slots::Ended;
 use super::slots::{Quickly, SlotName};
-use super::{Request, Status};
+use super::{Request, Status, complete};
 use crate::comm::{Communicator, Context, Plane};
 use crate::constants::MPI_PROC_NULL;
 use crate::datatype::Buffer;
@@ -146,10 +146,8 @@ impl Process {
         receives: impl Iterator<Item = Quick>,
         poll: impl FnMut() -> Option<T>,
     ) -> T {
-        // Whom to work for, if all that is waited for depends on one process.
-        let mut peers = receives.map(|quick| self.slots.wanted(quick.0).peer);
-        let awaited = peers.next().flatten().filter(|first| peers.all(|peer| peer == Some(*first)));
-        self.wait_until(awaited, poll)
+        let peers = receives.map(|quick| self.slots.wanted(quick.0).peer);
+        self.wait_until(complete::awaited_by_all(peers), poll)
     }
 
     /// Whether [`Process::wait_quick`] would not wait for it.

@@ -46,15 +46,11 @@ pub fn block_counts(counts: IntArray, number: usize, name: &str) -> Result<Vec<u
     let counts = counts.with_length(number, name)?;
     let mut checked = Vec::with_capacity(number);
     for (index, count) in counts.iter().enumerate() {
-        match u64::try_from(count) {
-            Ok(count) => checked.push(count),
-            Err(_) => {
-                return Err(Error::new(
-                    MPI_ERR_COUNT,
-                    format!("{name}[{index}] is {count}; it must be 0 or more"),
-                ));
-            }
-        }
+        let Ok(valid) = u64::try_from(count) else {
+            let message = format!("{name}[{index}] is {count}; it must be 0 or more");
+            return Err(Error::new(MPI_ERR_COUNT, message));
+        };
+        checked.push(valid);
     }
     Ok(checked)
 }

@@ -5,49 +5,30 @@ use super::{Status, store, store_ended};
 use crate::arguments::{Handles, StatusOut, StatusesOut, Usual};
 use crate::objects::{Process, end_quickly};
 use parnass_mpi::constants::MPI_REQUEST_NULL;
+use parnass_mpi::request::Found;
 
-/// How far the requests of a list are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// This one is complete.
-    Complete(usize),
-    NoneComplete,
-    NoneActive,
-    /// There is one of another kind, before any that is complete.
-    Unusual,
-}
-
-/// What was ended of a list.
-pub enum Usually {
-    /// How many, and it was told of each; at least one.
-    Ended(usize),
-    NoneComplete,
-    NoneActive,
-    /// Nothing was done: the requests have to be looked up.
-    No,
-}
-
-fn look(process: &Process, handles: Handles) -> Look {
-    let mut found = Look::NoneActive;
+/// The first request that is complete; `None`: before that there is one of another kind.
+fn look(process: &Process, handles: Handles) -> Option<Found<usize>> {
+    let mut found = Found::NoneActive;
     for index in 0..handles.len() {
         let handle = handles.get(index);
         if handle == MPI_REQUEST_NULL {
             continue;
         }
-        match Usual::find(handle) {
-            Some(Usual::Over) => return Look::Complete(index),
-            Some(Usual::Quick(quick)) if process.is_over(quick) => return Look::Complete(index),
-            Some(Usual::Quick(_)) => found = Look::NoneComplete,
-            None => return Look::Unusual,
+        match Usual::find(handle)? {
+            Usual::Over => return Some(Found::Complete(index)),
+            Usual::Quick(quick) if process.is_over(quick) => return Some(Found::Complete(index)),
+            Usual::Quick(_) => found = Found::NoneComplete,
         }
     }
-    found
+    Some(found)
 }
 
 /// Looks until something is complete, or twice.
-fn find(process: &Process, handles: Handles, waits: bool) -> Look {
+fn find(process: &Process, handles: Handles, waits: bool) -> Option<Found<usize>> {
+    let none = Some(Found::NoneComplete);
     let found = look(process, handles);
-    if found != Look::NoneComplete {
+    if found != none {
         return found;
     }
     if !waits {
@@ -58,8 +39,7 @@ fn find(process: &Process, handles: Handles, waits: bool) -> Look {
         Some(Usual::Quick(quick)) => Some(quick),
         _ => None,
     });
-    process
-        .wait_for_any(receives, || Some(look(process, handles)).filter(|found| *found != Look::NoneComplete))
+    process.wait_for_any(receives, || Some(look(process, handles)).filter(|found| *found != none))
 }
 
 /// Ends a request that was found complete; whether it has gone as usual, and no other thread was faster.
@@ -78,42 +58,30 @@ fn end(process: &Process, handles: Handles, index: usize, status: StatusOut) -> 
     ended
 }
 
-/// Ends the first that is complete, and tells which.
-pub fn any(
-    process: &Process,
-    handles: Handles,
-    waits: bool,
-    status: StatusOut,
-    tell: impl FnOnce(usize),
-) -> Usually {
-    match find(process, handles, waits) {
-        Look::Complete(index) if end(process, handles, index, status) => {
-            tell(index);
-            Usually::Ended(1)
-        }
-        Look::Complete(_) | Look::Unusual => Usually::No,
-        Look::NoneComplete => Usually::NoneComplete,
-        Look::NoneActive => Usually::NoneActive,
+/// Ends the first that is complete. `None`: nothing was done, and the requests have to be looked up.
+pub fn any(process: &Process, handles: Handles, waits: bool, status: StatusOut) -> Option<Found<usize>> {
+    let found = find(process, handles, waits)?;
+    match found {
+        Found::Complete(index) if !end(process, handles, index, status) => None,
+        found => Some(found),
     }
 }
 
-/// Ends all that are complete, and tells of each which it is.
+/// Ends all that are complete, and tells of each which it is: how many. `None` as in [`any`].
 pub fn some(
     process: &Process,
     handles: Handles,
     waits: bool,
     statuses: StatusesOut,
     mut tell: impl FnMut(usize, usize),
-) -> Usually {
+) -> Option<Found<usize>> {
     // Where one is of another kind, all are asked in the other way.
     if !(0..handles.len()).all(|index| Usual::find(handles.get(index)).is_some()) {
-        return Usually::No;
+        return None;
     }
-    let first = match find(process, handles, waits) {
-        Look::Complete(index) => index,
-        Look::Unusual => return Usually::No,
-        Look::NoneComplete => return Usually::NoneComplete,
-        Look::NoneActive => return Usually::NoneActive,
+    let first = match find(process, handles, waits)? {
+        Found::Complete(index) => index,
+        none => return Some(none),
     };
     let mut ended = 0;
     for index in first..handles.len() {
@@ -128,5 +96,5 @@ pub fn some(
             ended += 1;
         }
     }
-    if ended > 0 { Usually::Ended(ended) } else { Usually::No }
+    (ended > 0).then_some(Found::Complete(ended))
 }
