@@ -61,7 +61,7 @@ pub const PROCESS_VM_READ_BYTES: Any = Any(23);
 pub const PROCESS_VM_WRITTEN_BYTES: Any = Any(24);
 /// Messages that could not go at once, because the room or the credit at their target was used up.
 pub const DELAYED_SENDS: Any = Any(25);
-/// Messages that came before a receive was posted for them, and were kept.
+/// Messages that came before a receive was posted for them, and were kept; one that a probe found next in its mailbox and a receive then took is not among them.
 pub const UNEXPECTED_MESSAGES: Locked = Locked(26);
 /// Bytes in them, as their senders announced them.
 pub const UNEXPECTED_BYTES: Locked = Locked(27);
@@ -396,7 +396,7 @@ pub const COUNTERS: &[Counter] = &[
         home: Home::Locked(Locked(26)),
         object: Object::Process,
         verbosity: Verbosity::UserBasic,
-        what: "Messages that came before a receive was posted for them, and were kept.",
+        what: "Messages that came before a receive was posted for them, and were kept; one that a probe found next in its mailbox and a receive then took is not among them.",
     },
     Counter {
         name: "unexpected_bytes",
