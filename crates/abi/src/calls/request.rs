@@ -8,6 +8,7 @@ use crate::arguments::{
 };
 use crate::call::Call;
 use crate::generated::callbacks;
+use crate::handles::Class;
 use crate::objects::{Datatype, Process, Request, end_quickly};
 use parnass_mpi::constants::{
     MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_ERR_IN_STATUS, MPI_ERR_REQUEST, MPI_SUCCESS, MPI_UNDEFINED,
@@ -232,6 +233,7 @@ pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> R
             match Usual::find(handle) {
                 Some(Usual::Over) => status.set_empty(),
                 Some(Usual::Quick(quick)) if wait_quickly(process, quick, status) => {}
+                None if wait_again(process, handle, status) => continue,
                 _ => return waitall_from(call, requests, index, statuses),
             }
         }
@@ -246,6 +248,18 @@ fn wait_quickly(process: &Process, quick: Quick, status: StatusOut) -> bool {
     let done = process.wait_quick(quick);
     if let Some(done) = &done {
         store(status, done);
+    }
+    done.is_some()
+}
+
+/// Waits for a persistent request, which stays, and tells its completion. `false`: it is none, or has not gone as usual, and nobody was told.
+#[inline(never)]
+fn wait_again(process: &Process, handle: usize, status: StatusOut) -> bool {
+    let done = Request::table().find(handle).and_then(|held| held.wait_again(process));
+    match &done {
+        Some(Status::EMPTY) => status.set_empty(),
+        Some(done) => store(status, done),
+        None => {}
     }
     done.is_some()
 }
@@ -296,10 +310,16 @@ fn waitall_from(call: &Call, requests: &mut Requests, first: usize, statuses: St
 /// MPI_Testall.
 pub fn testall(call: &Call, requests: &mut Requests, flag: Out<bool>, statuses: StatusesOut) -> Result<()> {
     let process = call.process();
-    let all_over = || (0..requests.len()).all(|index| requests.is_over(process, index));
-    let complete = all_over() || {
-        process.progress_for_test();
-        all_over()
+    let complete = match usual::all_over(process, requests.handles()) {
+        Some(complete) => complete,
+        None => {
+            requests.check("array_of_requests")?;
+            let all_over = || (0..requests.len()).all(|index| requests.is_over(process, index));
+            all_over() || {
+                process.progress_for_test();
+                all_over()
+            }
+        }
     };
     flag.set(complete);
     if complete { waitall(call, requests, statuses) } else { Ok(()) }
@@ -533,23 +553,26 @@ pub fn start(call: &Call, request: &mut RequestInOut) -> Result<()> {
             "request is MPI_REQUEST_NULL, which cannot be started; make a persistent request first",
         ));
     };
-    raise_on(call, held);
-    held.start(call.process())
+    held.start(call.process()).inspect_err(|_| raise_on(call, held))
 }
 
 /// MPI_Startall.
 pub fn startall(call: &Call, requests: &mut Requests) -> Result<()> {
-    for index in 0..requests.len() {
-        let Some(held) = requests.get(index) else {
-            return Err(Error::new(
-                MPI_ERR_REQUEST,
-                format!(
-                    "array_of_requests[{index}] is MPI_REQUEST_NULL, which cannot be started; make a persistent request first"
-                ),
-            ));
-        };
-        raise_on(call, held);
+    let handles = requests.handles();
+    let find = |index| Request::table().find(handles.get(index));
+    // None is started unless all are requests.
+    if let Some(index) = (0..handles.len()).find(|index| find(*index).is_none()) {
+        requests.check("array_of_requests")?;
+        return Err(Error::new(
+            MPI_ERR_REQUEST,
+            format!(
+                "array_of_requests[{index}] is MPI_REQUEST_NULL, which cannot be started; make a persistent request first"
+            ),
+        ));
+    }
+    for (index, held) in (0..handles.len()).filter_map(|index| Some((index, find(index)?))) {
         held.start(call.process()).map_err(|error| {
+            raise_on(call, &held);
             Error::new(error.class(), format!("array_of_requests[{index}]: {}", error.message()))
         })?;
     }

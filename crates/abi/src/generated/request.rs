@@ -327,7 +327,7 @@ unsafe extern "C" fn startall(count: c_int, array_of_requests: *mut usize) -> c_
     let call = Call::enter("MPI_Startall");
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
         bodies::startall(&call, &mut array_of_requests)
     } })();
     match result {
@@ -612,7 +612,7 @@ unsafe extern "C" fn testall(count: c_int, array_of_requests: *mut usize, flag: 
     let call = Call::enter("MPI_Testall");
     let result = (|| -> Result<()> { unsafe {
         let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
+        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
         let flag = Out::<bool>::new(flag, "flag")?;
         bodies::testall(&call, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
     } })();

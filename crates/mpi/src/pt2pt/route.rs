@@ -6,9 +6,11 @@ use crate::datatype::{Buffer, Datatype};
 use crate::error::Result;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::{Criteria, match_bits, received};
+use crate::request::operation::{Direction, Operation, State};
+use crate::request::slots::SlotName;
 use crate::request::{Quick, Status};
 use parnass_base::UserAddress;
-use parnass_portals::{Follow, ProcessId};
+use parnass_portals::{Appended, EntryHandle, Follow, List, ProcessId};
 use std::sync::Arc;
 
 /// What a communicator, a rank, a datatype and a count come to where the data is one run of bytes: all of a message but its memory and
@@ -46,6 +48,24 @@ impl Route {
     #[inline(always)]
     pub fn rank(&self) -> i32 {
         self.rank
+    }
+
+    /// The process that it leads to, or comes from.
+    #[inline(always)]
+    pub(crate) fn peer(&self) -> ProcessId {
+        self.peer
+    }
+
+    /// A receive on it that is in flight in a slot, see [`Process::post_on`].
+    pub(crate) fn operation(&self, name: SlotName, tag: i32) -> Operation {
+        Operation {
+            state: State::InFlight(name),
+            direction: Direction::Receive(self.length),
+            peer: Some(self.peer),
+            match_bits: self.match_bits(tag),
+            entry: Some(EntryHandle::BY_USER),
+            held: None,
+        }
     }
 
     /// It in words, for [`Route::from_words`].
@@ -117,6 +137,27 @@ impl Process {
             return None;
         }
         self.start_quickly(route.rank, route.criteria(tag), route.bytes(buffer))
+    }
+
+    /// Posts a receive whose slot says all that will be asked of it. `tag` is no wild card. `None`: nothing was done.
+    pub(crate) fn post_on(&self, route: &Route, buffer: UserAddress, tag: i32) -> Option<SlotName> {
+        if self.faults.is_active() {
+            return None;
+        }
+        let name = self.slots.take(1, None);
+        let bytes = route.bytes(buffer);
+        let entry = route.criteria(tag).entry(bytes.address.into(), bytes.length, name.user());
+        match self.nic().append(List::Priority, &entry) {
+            Ok(Appended::Posted(_)) => {}
+            Ok(Appended::Complete(event)) => {
+                self.slots.deliver(&event);
+            }
+            Err(_) => {
+                self.slots.release(name);
+                return None;
+            }
+        }
+        Some(name)
     }
 }
 

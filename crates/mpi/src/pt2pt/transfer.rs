@@ -108,7 +108,8 @@ impl Process {
         owner: Option<u32>,
     ) -> Result<Started> {
         self.check_send(target, match_bits)?;
-        if !synchronous && self.put_short(target, match_bits, data, Follow::Nothing) {
+        let follow = if owner.is_none() { Follow::More } else { Follow::Nothing };
+        if !synchronous && self.put_short(target, match_bits, data, follow) {
             if owner.is_some() {
                 note_immediate();
             }

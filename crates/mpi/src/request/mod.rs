@@ -22,10 +22,12 @@ use crate::constants::{MPI_ERR_REQUEST, MPI_SUCCESS};
 use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::progress::{Activity, Composite};
+use crate::pt2pt::Route;
 use crate::pt2pt::buffered::BufferAccount;
 use generalized::Generalized;
 use parnass_base::guarded::{Guard, Guarded};
 use parnass_portals::ProcessId;
+use slots::SlotName;
 use staged::Staged;
 use std::cell::RefCell;
 use std::fmt;
@@ -45,8 +47,8 @@ enum Kind {
     Once,
     /// See [`Request::sent`]: nothing of it ever changes.
     Sent,
-    /// Inactive until it is started; inactive again when its completion was told.
-    Persistent(Specification),
+    /// Inactive until it is started; inactive again when its completion was told. With the route of a message of the usual kind.
+    Persistent(Specification, Option<Route>),
     Generalized(Generalized),
     /// Another request, and what is done when it starts and completes.
     Staged(Staged),
@@ -67,7 +69,9 @@ enum State {
     Partitioned,
     /// See the request inside.
     Staged,
-    /// A send that was complete at once, for ever: see [`Request::sent`].
+    /// A receive of a persistent request, in flight, of the usual kind.
+    Posted(SlotName),
+    /// A send that was complete at once; for ever, if it is [`Request::sent`].
     Sent,
     /// Complete, but nobody was told yet.
     Complete(Result<Status>),
@@ -77,7 +81,7 @@ impl fmt::Debug for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.kind {
             Kind::Once | Kind::Sent => "once",
-            Kind::Persistent(_) => "persistent",
+            Kind::Persistent(..) => "persistent",
             Kind::Generalized(_) => "generalized",
             Kind::Staged(_) => "staged",
         };
@@ -99,7 +103,7 @@ struct Exchange {
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readiness {
+pub enum Readiness {
     Inactive,
     Pending,
     Complete,
@@ -222,7 +226,7 @@ impl Request {
     /// Whether it lives on after its completion was told, until it is freed.
     pub fn is_persistent(&self) -> bool {
         match &self.kind {
-            Kind::Persistent(_) => true,
+            Kind::Persistent(..) => true,
             Kind::Staged(staged) => staged.inner.is_persistent(),
             _ => false,
         }
@@ -239,16 +243,19 @@ impl Request {
     }
 
     /// The process whose doing completes it, where it is known.
-    fn awaited(&self) -> Option<ProcessId> {
+    pub fn awaited(&self) -> Option<ProcessId> {
         match &*self.state() {
             State::Transfer(operation) => operation.awaited(),
+            State::Posted(_) => self.route().map(Route::peer),
             State::Exchange(exchange) => exchange.receive.awaited(),
             State::Staged => match &self.kind {
                 Kind::Staged(staged) => staged.inner.awaited(),
                 _ => None,
             },
             State::Partitioned => match (&self.kind, &self.communicator) {
-                (Kind::Persistent(specification), Some(communicator)) => specification.partner(communicator),
+                (Kind::Persistent(specification, _), Some(communicator)) => {
+                    specification.partner(communicator)
+                }
                 _ => None,
             },
             _ => None,
@@ -297,7 +304,12 @@ impl Request {
                     return Some(outcome.map(|outcome| self.status(&outcome)));
                 }
             }
-            Kind::Persistent(_) | Kind::Generalized(_) | Kind::Staged(_) => {}
+            Kind::Persistent(..) => {
+                if let Some(status) = self.poll_again(process) {
+                    return Some(Ok(status));
+                }
+            }
+            Kind::Generalized(_) | Kind::Staged(_) => {}
         }
         self.poll_any(process)
     }
@@ -319,9 +331,19 @@ impl Request {
     /// Runs `seen` on the state if it is inactive or complete.
     fn look<T>(&self, process: &Process, seen: impl FnOnce(&mut State) -> T) -> Option<T> {
         let mut state = self.state();
+        if let State::Posted(name) = *state {
+            if !process.slots.is_complete(name) && !process.faults.is_active() {
+                return None;
+            }
+            *state = State::Transfer(self.posted(name));
+        }
         let result = match &mut *state {
             State::Inactive | State::Complete(_) => return Some(seen(&mut state)),
-            State::Sent => return Some(seen(&mut State::Complete(Ok(Status::EMPTY)))),
+            State::Sent if matches!(self.kind, Kind::Sent) => {
+                return Some(seen(&mut State::Complete(Ok(Status::EMPTY))));
+            }
+            State::Sent => Some(Ok(Status::EMPTY)),
+            State::Posted(_) => return None,
             State::Transfer(operation) => {
                 let result = operation.poll(process)?.map(|outcome| self.status(&outcome));
                 if !operation.is_taken() {
@@ -349,7 +371,7 @@ impl Request {
             }
             State::Flush(account) => account.is_idle(process).then_some(Ok(Status::EMPTY)),
             State::Partitioned => match &self.kind {
-                Kind::Persistent(specification) => specification.partitioned_result(process),
+                Kind::Persistent(specification, _) => specification.partitioned_result(process),
                 _ => Some(Ok(Status::EMPTY)),
             },
             State::Staged => match &self.kind {
@@ -395,6 +417,9 @@ impl Request {
             return staged.inner.cancel(process);
         }
         let mut state = self.state();
+        if let State::Posted(name) = *state {
+            *state = State::Transfer(self.posted(name));
+        }
         match &mut *state {
             State::Transfer(operation) => {
                 operation.cancel(process);
@@ -410,6 +435,7 @@ impl Request {
             | State::Composite(_)
             | State::Flush(_)
             | State::Generalized
+            | State::Posted(_)
             | State::Staged
             | State::Partitioned => Err(Error::new(
                 MPI_ERR_REQUEST,

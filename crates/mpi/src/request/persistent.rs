@@ -1,13 +1,14 @@
 //! Persistent requests (MPI 5.0, sections 3.9, 4.2 and 6.13): an operation that can be started again and again.
 
-use super::{Kind, Request, State, Status};
+use super::slots::SlotName;
+use super::{Kind, Operation, Readiness, Request, State, Status};
 use crate::coll::Persistent;
 use crate::comm::{Communicator, Plane};
-use crate::constants::{MPI_ERR_REQUEST, MPI_PROC_NULL};
+use crate::constants::{MPI_ANY_TAG, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::{Buffer, Datatype};
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::pt2pt::{Incoming, Outgoing, SendMode};
+use crate::pt2pt::{Incoming, Outgoing, Route, SendMode};
 use parnass_base::UserAddress;
 use parnass_portals::ProcessId;
 use std::sync::Arc;
@@ -31,6 +32,38 @@ impl Specification {
         }
     }
 
+    /// The route of a message of the usual kind.
+    fn route(&self, communicator: &Communicator) -> Option<Route> {
+        let (rank, datatype, count) = match self {
+            Specification::Send {
+                mode: SendMode::Standard | SendMode::Ready,
+                count,
+                datatype,
+                target,
+                ..
+            } => (*target, datatype, *count),
+            Specification::Receive { count, datatype, source, tag, .. } if *tag != MPI_ANY_TAG => {
+                (*source, datatype, *count)
+            }
+            _ => return None,
+        };
+        if rank < 0 { None } else { Route::new(communicator, rank, datatype, count) }
+    }
+
+    /// Starts a message of the usual kind. `None`: it is not just now, and nothing was done.
+    #[inline(always)]
+    fn start_on(&self, route: &Route, process: &Process) -> Option<State> {
+        match self {
+            Specification::Send { address, tag, .. } => {
+                process.starts_sending_on(route, *address, *tag).then_some(State::Sent)
+            }
+            Specification::Receive { address, tag, .. } => {
+                process.post_on(route, *address, *tag).map(State::Posted)
+            }
+            _ => None,
+        }
+    }
+
     /// The process at the other end of a partitioned operation.
     pub(super) fn partner(&self, communicator: &Communicator) -> Option<ProcessId> {
         let rank = match self {
@@ -45,7 +78,9 @@ impl Specification {
 impl Request {
     /// MPI_Send_init, MPI_Bcast_init and their siblings: an inactive request.
     pub fn persistent(communicator: &Arc<Communicator>, specification: Specification) -> Arc<Request> {
-        Request::new(Some(Arc::clone(communicator)), Kind::Persistent(specification), State::Inactive)
+        let route = specification.route(communicator);
+        let kind = Kind::Persistent(specification, route);
+        Request::new(Some(Arc::clone(communicator)), kind, State::Inactive)
     }
 
     /// MPI_Start.
@@ -55,7 +90,8 @@ impl Request {
             *self.state() = State::Staged;
             return Ok(());
         }
-        let (Kind::Persistent(specification), Some(communicator)) = (&self.kind, &self.communicator) else {
+        let (Kind::Persistent(specification, route), Some(communicator)) = (&self.kind, &self.communicator)
+        else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,
                 "the request is not persistent, so that it cannot be started; make it with MPI_Send_init, MPI_Bcast_init or one of their siblings",
@@ -67,6 +103,10 @@ impl Request {
                 MPI_ERR_REQUEST,
                 "the persistent request is active already; complete it with MPI_Wait or MPI_Test before it is started again",
             ));
+        }
+        if let Some(started) = route.as_ref().and_then(|route| specification.start_on(route, process)) {
+            *state = started;
+            return Ok(());
         }
         *state = match specification {
             Specification::Send { address, count, datatype, target, tag, mode } => {
@@ -101,12 +141,75 @@ impl Request {
         Ok(())
     }
 
+    /// Waits for one of these, and tells its completion. `None`: it is none of them, or something unusual has become of it, which is told
+    /// in the other way ([`Request::poll`]).
+    pub fn wait_again(&self, process: &Process) -> Option<Status> {
+        if self.readiness_again(process)? == Readiness::Pending {
+            // Another thread may make it one of another kind meanwhile.
+            process.wait_until(self.awaited(), || {
+                (self.readiness_again(process) != Some(Readiness::Pending)).then_some(())
+            });
+        }
+        self.poll_again(process)
+    }
+
+    /// How far one of these is. `None`: it is none of them, or something unusual has become of it.
+    #[inline(always)]
+    pub fn readiness_again(&self, process: &Process) -> Option<Readiness> {
+        self.route()?;
+        match *self.state() {
+            State::Inactive => Some(Readiness::Inactive),
+            State::Sent => Some(Readiness::Complete),
+            State::Posted(name) if process.slots.is_complete(name) || process.faults.is_active() => {
+                Some(Readiness::Complete)
+            }
+            State::Posted(_) => Some(Readiness::Pending),
+            _ => None,
+        }
+    }
+
+    /// The status of one whose operation is over and has gone as usual, once.
+    #[inline(always)]
+    pub fn poll_again(&self, process: &Process) -> Option<Status> {
+        let mut state = self.state();
+        let status = match &*state {
+            State::Inactive | State::Sent => Status::EMPTY,
+            State::Posted(name) => {
+                let (match_bits, bytes) = process.slots.gone_well(*name)?;
+                process.slots.release(*name);
+                let source = self.route().map_or(MPI_PROC_NULL, Route::rank);
+                Status { source, tag: match_bits as u32 as i32, error: MPI_SUCCESS, bytes, cancelled: false }
+            }
+            _ => return None,
+        };
+        *state = State::Inactive;
+        Some(status)
+    }
+
+    /// The route of its messages, if it is a persistent one of the usual kind.
+    pub(super) fn route(&self) -> Option<&Route> {
+        match &self.kind {
+            Kind::Persistent(_, route) => route.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Its receive, which is in flight in this slot.
+    pub(super) fn posted(&self, name: SlotName) -> Operation {
+        let (Some(route), Kind::Persistent(Specification::Receive { tag, .. }, _)) =
+            (self.route(), &self.kind)
+        else {
+            unreachable!("only a persistent receive that has a route is posted so");
+        };
+        route.operation(name, *tag)
+    }
+
     /// MPI_Pready, MPI_Pready_range and MPI_Pready_list: nothing is sent unless all are partitions of the operation.
     pub fn ready(&self, process: &Process, partitions: impl Iterator<Item = i32> + Clone) -> Result<()> {
         if let Kind::Staged(staged) = &self.kind {
             return staged.ready(process, partitions);
         }
-        let (Kind::Persistent(Specification::PartitionedSend(outgoing)), Some(communicator)) =
+        let (Kind::Persistent(Specification::PartitionedSend(outgoing), _), Some(communicator)) =
             (&self.kind, &self.communicator)
         else {
             return Err(Error::new(
@@ -126,7 +229,7 @@ impl Request {
     pub(super) fn partitioned_receive(&self) -> Option<&Arc<Incoming>> {
         match &self.kind {
             Kind::Staged(staged) => staged.inner.partitioned_receive(),
-            Kind::Persistent(Specification::PartitionedReceive(incoming)) => Some(incoming),
+            Kind::Persistent(Specification::PartitionedReceive(incoming), _) => Some(incoming),
             _ => None,
         }
     }
@@ -136,7 +239,7 @@ impl Request {
         if let Kind::Staged(staged) = &self.kind {
             return staged.has_arrived(process, partition);
         }
-        let Kind::Persistent(Specification::PartitionedReceive(incoming)) = &self.kind else {
+        let Kind::Persistent(Specification::PartitionedReceive(incoming), _) = &self.kind else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,
                 "the request is no partitioned receive, so that no partitions arrive; make it with MPI_Precv_init",

@@ -136,18 +136,21 @@ impl Process {
 
     #[inline(never)]
     fn wait_for_quick(&self, quick: Quick) {
-        let peer = self.slots.wanted(quick.0).peer;
-        self.wait_for(Some(quick.0), peer, || self.is_over(quick).then_some(()));
+        self.wait_for(Some(quick.0), self.awaited_by(quick), || self.is_over(quick).then_some(()));
     }
 
-    /// Waits for one of several of them, until `poll` has a value.
+    /// Waits for one of several operations, which these processes complete, until `poll` has a value.
     pub fn wait_for_any<T>(
         &self,
-        receives: impl Iterator<Item = Quick>,
+        peers: impl Iterator<Item = Option<ProcessId>>,
         poll: impl FnMut() -> Option<T>,
     ) -> T {
-        let peers = receives.map(|quick| self.slots.wanted(quick.0).peer);
         self.wait_until(complete::awaited_by_all(peers), poll)
+    }
+
+    /// The process whose doing completes it, where it is known.
+    pub fn awaited_by(&self, quick: Quick) -> Option<ProcessId> {
+        self.slots.wanted(quick.0).peer
     }
 
     /// Whether [`Process::wait_quick`] would not wait for it.

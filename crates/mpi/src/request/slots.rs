@@ -83,6 +83,15 @@ impl Default for Slot {
     }
 }
 
+impl Slot {
+    /// Whether a receive that is complete did not fail and got the whole message.
+    #[inline(always)]
+    fn went_well(&self) -> bool {
+        self.ending.load(Ordering::Relaxed) == FINE
+            && self.requested_length.load(Ordering::Relaxed) == self.placed_length.load(Ordering::Relaxed)
+    }
+}
+
 /// Names a slot in one of its lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotName(u64);
@@ -435,9 +444,7 @@ impl Slots {
         if slot.pending.load(Ordering::Acquire) != 0 {
             return Quickly::Pending;
         }
-        if slot.ending.load(Ordering::Relaxed) != FINE
-            || slot.requested_length.load(Ordering::Relaxed) != slot.placed_length.load(Ordering::Relaxed)
-        {
+        if !slot.went_well() {
             return Quickly::Unusual;
         }
         tell(&Ended(slot));
@@ -575,6 +582,15 @@ impl Slots {
     /// Whether it was taken back before anybody received it; to be asked once it is complete.
     pub(crate) fn is_withdrawn(&self, name: SlotName) -> bool {
         self.slot(name.index()).ending.load(Ordering::Relaxed) == WITHDRAWN
+    }
+
+    /// Match bits and bytes of the message of a receive that is complete and went as usual.
+    #[inline(always)]
+    pub(crate) fn gone_well(&self, name: SlotName) -> Option<(u64, u64)> {
+        let slot = self.slot(name.index());
+        // Pairs with the release in `subtract`: what the event told is visible.
+        let well = slot.pending.load(Ordering::Acquire) == 0 && slot.went_well();
+        well.then(|| (slot.match_bits.load(Ordering::Relaxed), slot.placed_length.load(Ordering::Relaxed)))
     }
 
     /// How the operation went; to be asked once it is complete.
