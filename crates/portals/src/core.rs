@@ -8,7 +8,7 @@ use crate::board::Boards;
 use crate::errand::Errands;
 use crate::event_list::EventList;
 use crate::far::{FAR, FarPut, Landing};
-use crate::index::{Pattern, fits};
+use crate::index::Pattern;
 use crate::interface::*;
 use crate::live::Live;
 use crate::memory::{Descriptions, Memory};
@@ -19,6 +19,7 @@ use crate::partial;
 use crate::pipe::Pipes;
 use crate::receive_soon::Soon;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
+use crate::search::Aside;
 use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
@@ -87,6 +88,8 @@ pub struct Core {
     pub pipes: Pipes,
     /// Whether short receives are kept back, see [`crate::parked`].
     pub parks: AtomicBool,
+    /// What was put aside, see [`crate::search`].
+    pub aside: Aside,
     pub boards: Boards,
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
@@ -179,6 +182,7 @@ impl Core {
             networked: AtomicBool::new(false),
             pipes: Pipes::default(),
             parks: AtomicBool::new(false),
+            aside: Aside::default(),
             boards: Boards::default(),
             descriptions: OnceLock::new(),
             errands: Errands::default(),
@@ -235,6 +239,7 @@ impl Core {
         self.post_all();
         let pattern = pattern_of(entry);
         self.lock(nic);
+        self.clear_way(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found == 0 {
             let result = self.post(nic, pattern.source, entry);
@@ -353,6 +358,10 @@ impl Core {
             if flags & flag::KEPT != 0 {
                 self.let_go(nic, requested);
             }
+        } else if flags & flag::ASIDE != 0 {
+            if self.place_aside(index, memory, placed as usize).is_err() {
+                event.kind = EventKind::Failed;
+            }
         } else {
             let mut bytes = [0; INLINE_BYTES];
             message::spread(&words, &mut bytes, placed as usize);
@@ -382,71 +391,6 @@ impl Core {
         found.is_some()
     }
 
-    pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
-        let nic = self.own();
-        self.post_all();
-        let pattern = pattern_of(entry);
-        let mut outcome = Outcome::default();
-        self.lock(nic);
-        if operation == SearchOperation::Look
-            && nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0
-            && let Some(event) = self.look_at_next(nic, &pattern, entry.user)
-        {
-            nic.lock().release();
-            return Some(event);
-        }
-        let taken_in = self.take_in_all(nic, &mut outcome);
-        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
-        let event = (found != 0).then(|| {
-            let record = nic.slab.at(found);
-            let mut event = event_of(record, EventKind::Search);
-            event.user = entry.user;
-            event.placed_length = 0;
-            if operation == SearchOperation::Take {
-                nic.unexpected.remove(&nic.slab, &nic.classes, found);
-                record.kind.set(kind::TAKEN);
-                event.taken = nic.slab.handle(found);
-            }
-            event
-        });
-        nic.lock().release();
-        self.finish(&mut outcome);
-        self.tell_of_arrivals(taken_in);
-        event
-    }
-
-    /// The message that a source has sent next, if that is what is looked for and would be kept, copied twice: it stays where it is, for the receive that
-    /// mostly follows.
-    fn look_at_next(&self, nic: &Nic, pattern: &Pattern, user: u64) -> Option<Event> {
-        let mut found = None;
-        self.transport.take(self.me, 1, &mut |message| {
-            if found.is_none()
-                && self.comes_too_soon(nic, message)
-                && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
-                && fits(
-                    pattern.source,
-                    pattern.match_bits,
-                    pattern.ignore_bits,
-                    arrival.source,
-                    arrival.match_bits,
-                )
-            {
-                found = Some(Event {
-                    kind: EventKind::Search,
-                    user,
-                    initiator: ProcessId(arrival.source),
-                    match_bits: arrival.match_bits,
-                    header_data: arrival.header_data,
-                    requested_length: arrival.length,
-                    placed_length: 0,
-                    taken: 0,
-                });
-            }
-            false
-        });
-        found
-    }
-
     /// Takes in all that has come to its own NIC, whose lock is held; whether there was anything.
     pub fn take_in_all(&self, nic: &Nic, outcome: &mut Outcome) -> bool {
         let mut rounds = 0;
@@ -461,17 +405,6 @@ impl Core {
         if taken_in {
             self.transport.ring_always();
         }
-    }
-
-    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
-        let nic = self.own();
-        let mut outcome = Outcome::default();
-        self.lock(nic);
-        let found = nic.slab.resolve(taken).filter(|index| nic.slab.at(*index).kind.get() == kind::TAKEN);
-        let result = found.map(|index| self.receive_record(nic, index, memory, length, user, &mut outcome));
-        nic.lock().release();
-        self.finish(&mut outcome);
-        result.expect("a message that a search took and nobody has received yet")
     }
 
     /// Takes in arrivals of the NIC of `of`, whose lock is held.
@@ -497,7 +430,7 @@ impl Core {
 
     /// Whether a message is better left where it is, behind one that was received: it would be kept, a short one copied twice, and whoever has just got
     /// what it waited for is about to post the next receive.
-    fn comes_too_soon(&self, nic: &Nic, message: &Arrived) -> bool {
+    pub fn comes_too_soon(&self, nic: &Nic, message: &Arrived) -> bool {
         let (kind, ..) = message::parts(message.tag);
         [message::INLINE, message::BULK].contains(&kind) && !nic.receives()
     }
@@ -512,6 +445,9 @@ impl Core {
     ) -> bool {
         match Incoming::decode(message) {
             Some(Incoming::Put(arrival)) => {
+                if nic.holds(arrival.source) {
+                    return self.put_aside(nic, of, message);
+                }
                 if driver == Driver::Owner && nic.parked.any() {
                     return self.deliver_among_parked(nic, &arrival, outcome);
                 }

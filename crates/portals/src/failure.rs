@@ -21,6 +21,7 @@ impl Core {
         let dead: Vec<u32> = dead.iter().map(|peer| peer.0).collect();
         let nic = self.own();
         self.lock(nic);
+        self.clear_way(nic);
         let buried = self.transport.bury(&dead);
         nic.lock().release();
         self.buries.store(!buried, Ordering::Relaxed);

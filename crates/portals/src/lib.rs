@@ -9,7 +9,7 @@
 //! * `memory`: where the bytes of a message lie, and how they are copied;
 //! * `transfer`: long messages, moved by whoever waits; `progress`: turning the wheel, and waiting;
 //! * `far`: peers on other nodes; `travel`: what is counted of messages;
-//! * `receive_soon`: the short way of a blocking receive; `parked`: that of a nonblocking one; `helper`: the thread for a process that computes;
+//! * `receive_soon`: the short way of a blocking receive; `parked`: that of a nonblocking one; `search`: probes; `helper`: the thread for a process that computes;
 //! * `board`: memory that a group shares, for collectives that do without messages;
 //! * `remote`: memory of another process, reached by the kernel or, see `errand`, with its help;
 //! * `segment`: memory that a group shares, with locks, for one-sided communication;
@@ -40,6 +40,7 @@ mod progress;
 mod receive_soon;
 mod record;
 mod remote;
+mod search;
 mod segment;
 mod send;
 mod slab;

@@ -63,7 +63,8 @@ record! {
         pub unclaimed: AtomicU32,
         /// Pipes to the owner that were ever begun.
         pub piped: AtomicU32,
-        _pad: Word32,
+        /// The record of the message that is held, see [`crate::search`]; or 0.
+        pub held: Word32,
         /// Events for the owner.
         pub events: ListControl,
         /// Further event queues.

@@ -95,6 +95,7 @@ impl Core {
         self.post_all();
         let pattern = pattern_of(entry);
         self.lock(nic);
+        self.clear_way(nic);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found != 0 {
             return self.receive_found(nic, found, entry);

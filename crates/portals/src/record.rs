@@ -52,6 +52,8 @@ pub mod flag {
     pub const KEPT: u32 = 128;
     /// The data is a payload that the network keeps.
     pub const STREAM: u32 = 256;
+    /// The data was put aside, see [`crate::search`].
+    pub const ASIDE: u32 = 512;
 }
 
 record! {

@@ -306,8 +306,8 @@ pub fn mrecv(
 ) -> Result<()> {
     let received = match message.take() {
         Some(message) => {
-            call.raise_on(message.communicator());
-            call.process().receive_message(&message, buf.data(count, datatype))?
+            let received = call.process().receive_message(&message, buf.data(count, datatype));
+            received.inspect_err(|_| call.raise_on(message.communicator()))?
         }
         None => Status::NO_PROCESS,
     };
@@ -325,10 +325,7 @@ pub fn imrecv(
     request: OutHandle<Request>,
 ) -> Result<()> {
     request.set(match message.take() {
-        Some(message) => {
-            call.raise_on(message.communicator());
-            call.process().ireceive_message(&message, buf.data(count, datatype))
-        }
+        Some(message) => call.process().ireceive_message(&message, buf.data(count, datatype)),
         None => Request::complete(None, Ok(Status::NO_PROCESS)),
     })
 }

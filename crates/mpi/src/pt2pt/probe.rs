@@ -7,8 +7,7 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::progress::current_owner;
 use crate::pt2pt::described::Data;
-use crate::pt2pt::transfer::{Criteria, Posted, receiving};
-use crate::request::operation::Operation;
+use crate::pt2pt::transfer::{Criteria, Posted, received, receiving};
 use crate::request::slots::Completion;
 use crate::request::{Request, Status, status_of};
 use parnass_base::atomics::Ordering;
@@ -151,29 +150,28 @@ impl Process {
 
     /// MPI_Mrecv.
     pub fn receive_message(&self, message: &Message, buffer: Buffer<'_>) -> Result<Status> {
-        let Some(mut operation) = self.start_receive_message(message, buffer) else {
-            return Ok(Status::NO_PROCESS);
+        let Some(event) = &message.event else { return Ok(Status::NO_PROCESS) };
+        let (data, description) = self.described.data(&buffer);
+        let outcome = match self.receive_taken(event.taken, data) {
+            // The usual case: all of it is there.
+            Posted::Done(completion) => received(&completion, data.length),
+            posted => {
+                let mut operation = receiving(posted, &criteria_of(event), data.length, description);
+                self.wait_operation(&mut operation)
+            }
         };
-        let outcome = self.wait_operation(&mut operation)?;
-        Ok(status_of(&outcome, &message.communicator))
+        outcome.map(|outcome| status_of(&outcome, &message.communicator))
     }
 
     /// MPI_Imrecv.
     pub fn ireceive_message(&self, message: &Message, buffer: Buffer<'_>) -> Arc<Request> {
-        match self.start_receive_message(message, buffer) {
-            Some(operation) => Request::transfer(&message.communicator, operation),
-            None => Request::complete(Some(&message.communicator), Ok(Status::NO_PROCESS)),
-        }
-    }
-
-    /// Starts to receive a message that was taken; `None` for MPI_MESSAGE_NO_PROC.
-    fn start_receive_message(&self, message: &Message, buffer: Buffer<'_>) -> Option<Operation> {
-        let event = message.event?;
-        let criteria =
-            Criteria { source: Some(event.initiator), match_bits: event.match_bits, ignore_bits: 0 };
+        let Some(event) = &message.event else {
+            return Request::complete(Some(&message.communicator), Ok(Status::NO_PROCESS));
+        };
         let (data, description) = self.described.data(&buffer);
         let posted = self.receive_taken(event.taken, data);
-        Some(receiving(posted, &criteria, data.length, description))
+        let operation = receiving(posted, &criteria_of(event), data.length, description);
+        Request::transfer(&message.communicator, operation)
     }
 
     fn receive_taken(&self, taken: u64, data: Data) -> Posted {
@@ -187,6 +185,11 @@ impl Process {
             Appended::Posted(handle) => Posted::InFlight(name, handle),
         }
     }
+}
+
+/// What the receive of a message asks for that was taken.
+fn criteria_of(event: &Event) -> Criteria {
+    Criteria { source: Some(event.initiator), match_bits: event.match_bits, ignore_bits: 0 }
 }
 
 fn taken(event: Event, communicator: &Arc<Communicator>) -> (Message, Status) {

@@ -1,0 +1,254 @@
+//! Searches among the messages that nobody has asked for yet, and the message that one has taken (MPI_Mprobe) and that still lies where it came.
+//!
+//! Mostly its receive follows at once, and copies it from there to where it belongs, once. It is the next message of its source, and there is one at
+//! most. Before anything is posted, and before anything else of that source is taken in, it is put aside, in its record or in memory of its
+//! own. Meanwhile it counts among the unexpected messages, of which there is mostly none: so the short ways, which ask for that, need not ask for it.
+//! Others than its owner leave it where it is. All this is done with the lock held.
+
+use crate::core::{Core, Outcome, event_of, pattern_of};
+use crate::index::{Pattern, fits};
+use crate::interface::*;
+use crate::memory::Memory;
+use crate::message::{Arrival, Incoming, Payload};
+use crate::nic::Nic;
+use crate::receive_soon::Soon;
+use crate::record::{flag, kind};
+use crate::slab::Purpose;
+use parnass_base::Scratch;
+use parnass_base::lane::{self, Arrived};
+use parnass_transport::MemoryError;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The bytes of messages that were put aside, by record.
+#[derive(Debug, Default)]
+pub struct Aside(Mutex<HashMap<u32, Scratch>>);
+
+impl Aside {
+    fn put(&self, index: u32, bytes: Scratch) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(index, bytes);
+    }
+
+    fn take(&self, index: u32) -> Option<Scratch> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&index)
+    }
+}
+
+impl Nic {
+    /// Whether a message is held, and is the next of this source.
+    #[inline(always)]
+    pub fn holds(&self, source: u32) -> bool {
+        let held = self.control.held.get();
+        held != 0 && self.slab.at(held).source.get() == source
+    }
+
+    fn count_held(&self, index: u32) {
+        self.control.held.set(index);
+        let count = &self.unexpected.0.order().count;
+        count.set(if index != 0 { count.get() + 1 } else { count.get() - 1 });
+    }
+}
+
+impl Core {
+    pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
+        let nic = self.own();
+        self.post_all();
+        let pattern = pattern_of(entry);
+        let mut outcome = Outcome::default();
+        self.lock(nic);
+        self.clear_way(nic);
+        if nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0
+            && let Some(event) = self.look_at_next(nic, operation, &pattern, entry.user)
+        {
+            nic.lock().release();
+            return Some(event);
+        }
+        let taken_in = self.take_in_all(nic, &mut outcome);
+        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
+        let event = (found != 0).then(|| {
+            let record = nic.slab.at(found);
+            let mut event = event_of(record, EventKind::Search);
+            event.user = entry.user;
+            event.placed_length = 0;
+            if operation == SearchOperation::Take {
+                nic.unexpected.remove(&nic.slab, &nic.classes, found);
+                record.kind.set(kind::TAKEN);
+                event.taken = nic.slab.handle(found);
+            }
+            event
+        });
+        nic.lock().release();
+        self.finish(&mut outcome);
+        self.tell_of_arrivals(taken_in);
+        event
+    }
+
+    /// The message that a source has sent next, if that is what is looked for and would be kept, copied twice: it stays where it is, for the receive that
+    /// mostly follows.
+    fn look_at_next(
+        &self,
+        nic: &Nic,
+        operation: SearchOperation,
+        pattern: &Pattern,
+        user: u64,
+    ) -> Option<Event> {
+        let mut found = None;
+        self.transport.take(self.me, 1, &mut |message| {
+            let Pattern { source, match_bits, ignore_bits, .. } = *pattern;
+            if found.is_none()
+                && self.comes_too_soon(nic, message)
+                && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
+                && fits(source, match_bits, ignore_bits, arrival.source, arrival.match_bits)
+            {
+                let taken = match operation {
+                    SearchOperation::Look => Some(0),
+                    SearchOperation::Take => self.hold(nic, &arrival),
+                };
+                found = taken.map(|taken| Event {
+                    kind: EventKind::Search,
+                    user,
+                    initiator: ProcessId(arrival.source),
+                    match_bits: arrival.match_bits,
+                    header_data: arrival.header_data,
+                    requested_length: arrival.length,
+                    placed_length: 0,
+                    taken,
+                });
+            }
+            false
+        });
+        found
+    }
+
+    /// Leaves a message where it is that a search takes. The record that names it, or `None`: it is not of the usual kind.
+    fn hold(&self, nic: &Nic, arrival: &Arrival) -> Option<u64> {
+        let usual = match arrival.payload {
+            Payload::Inline(_) | Payload::Bulk(_) => !arrival.ack,
+            Payload::Long(message) => message.is_whole(),
+            _ => false,
+        };
+        if !usual {
+            return None;
+        }
+        let index = nic.slab.allocate(Purpose::Arrival);
+        if index == 0 {
+            return None;
+        }
+        let record = nic.slab.at(index);
+        record.kind.set(kind::TAKEN);
+        record.flags.set(0);
+        record.source.set(arrival.source);
+        record.match_bits.set(arrival.match_bits);
+        record.header_data.set(arrival.header_data);
+        record.requested.set(arrival.length);
+        nic.count_held(index);
+        Some(nic.slab.handle(index))
+    }
+
+    /// Puts the message aside that is held, if there is one.
+    #[inline(always)]
+    pub fn clear_way(&self, nic: &Nic) {
+        if nic.control.held.get() != 0 {
+            self.clear_way_now(nic);
+        }
+    }
+
+    #[cold]
+    fn clear_way_now(&self, nic: &Nic) {
+        self.transport.take(self.me, 1, &mut |message| {
+            matches!(Incoming::decode(message), Some(Incoming::Put(arrival)) if nic.holds(arrival.source))
+                && self.put_aside(nic, self.me, message)
+        });
+    }
+
+    /// Puts the message aside that is held, which is this one. `false`: others than its owner leave it.
+    #[cold]
+    pub fn put_aside(&self, nic: &Nic, of: u32, message: &Arrived) -> bool {
+        let Some(Incoming::Put(arrival)) = Incoming::decode(message).filter(|_| of == self.me) else {
+            return false;
+        };
+        let index = nic.control.held.get();
+        let record = nic.slab.at(index);
+        match arrival.payload {
+            Payload::Bulk(bulk) => {
+                record.flags.set(flag::BULK);
+                record.remote.set(bulk);
+            }
+            Payload::Long(message) => {
+                let bytes = Scratch::new(arrival.length as usize);
+                // It was whole when it was found.
+                let whole = message.copy_to(lane::HEAD, bytes.address(), bytes.len());
+                debug_assert!(whole);
+                record.flags.set(flag::ASIDE);
+                self.aside.put(index, bytes);
+            }
+            Payload::Inline(words) => {
+                record.class.set(arrival.length as u32);
+                record.short().iter().zip(words).for_each(|(cell, word)| cell.set(word));
+            }
+            _ => unreachable!("only messages of the usual kind are held"),
+        }
+        nic.count_held(0);
+        true
+    }
+
+    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
+        let nic = self.own();
+        let mut outcome = Outcome::default();
+        self.lock(nic);
+        let found = nic.slab.resolve(taken).filter(|index| nic.slab.at(*index).kind.get() == kind::TAKEN);
+        let result = found.map(|index| match self.receive_held(nic, index, memory, length, user) {
+            Some(event) => Appended::Complete(event),
+            None => self.receive_record(nic, index, memory, length, user, &mut outcome),
+        });
+        nic.lock().release();
+        self.finish(&mut outcome);
+        result.expect("a message that a search took and nobody has received yet")
+    }
+
+    /// Receives a message that is held where it lies, if it is the one with this record.
+    fn receive_held(&self, nic: &Nic, index: u32, memory: Memory, length: usize, user: u64) -> Option<Event> {
+        if nic.control.held.get() != index {
+            return None;
+        }
+        let entry = MatchEntry {
+            source: Some(ProcessId(nic.slab.at(index).source.get())),
+            match_bits: 0,
+            ignore_bits: u64::MAX,
+            memory,
+            length,
+            user,
+        };
+        let mut event = None;
+        self.transport.take(self.me, 1, &mut |message| {
+            if event.is_none()
+                && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
+                && nic.holds(arrival.source)
+                && let Soon::Received(received) = self.accept(nic, &entry, &arrival)
+            {
+                event = Some(received.event(user));
+                return true;
+            }
+            false
+        });
+        if event.is_none() {
+            self.clear_way_now(nic);
+            if nic.control.held.get() != index {
+                return None;
+            }
+            // It is not there any more.
+            event = Some(Event { user, placed_length: 0, ..event_of(nic.slab.at(index), EventKind::Failed) });
+        }
+        nic.count_held(0);
+        nic.slab.release(index);
+        event
+    }
+
+    /// Places the bytes of a message that was put aside.
+    pub fn place_aside(&self, index: u32, memory: Memory, length: usize) -> Result<(), MemoryError> {
+        let Some(aside) = self.aside.take(index) else { return Err(MemoryError::Failed) };
+        let mut bytes = vec![0; length];
+        aside.address().read(&mut bytes);
+        self.place(self.me, memory, &bytes)
+    }
+}

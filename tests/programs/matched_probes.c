@@ -1,0 +1,142 @@
+/* Matched probes: the message that one has taken is received whole, at once or after whatever else comes in between, of every length.
+   The argument "threads" lets several threads call. */
+#include "check.h"
+
+enum { LONGEST = 200000, WAYS = 9, TAG = 3 };
+
+static char out[LONGEST], in[LONGEST], other[LONGEST];
+static int next, before;
+
+static void fill(int seed, int length)
+{
+    for (int place = 0; place < length; place++)
+        out[place] = (char)(seed * 17 + place);
+}
+
+static void verify(const char *data, int seed, int length, const MPI_Status *status)
+{
+    int count;
+    SUCCEEDS(MPI_Get_count(status, MPI_BYTE, &count));
+    CHECK_EQUAL(count, length);
+    CHECK_EQUAL(status->MPI_SOURCE, before);
+    for (int place = 0; place < length; place += 1 + length / 100)
+        CHECK_EQUAL((unsigned char)data[place], (unsigned char)(seed * 17 + place));
+}
+
+/* Sends `count` messages, each when the request of the one before has begun. */
+static void send_to_next(int seed, int count, int length, MPI_Request *requests, char *copies)
+{
+    for (int number = 0; number < count; number++) {
+        fill(seed + number, length);
+        memcpy(copies + (size_t)number * length, out, length);
+        SUCCEEDS(MPI_Isend(copies + (size_t)number * length, length, MPI_BYTE, next, TAG + number, MPI_COMM_WORLD, &requests[number]));
+    }
+}
+
+static void take(int way, int length)
+{
+    MPI_Message first, second;
+    MPI_Request requests[3], request;
+    MPI_Status status, probed;
+    int flag = 0, seed = 100 * way + length;
+    char *copies = malloc(3 * (size_t)length + 1);
+    MPI_Datatype column;
+    send_to_next(seed, 3, length, requests, copies);
+    if (way % 2 == 0)
+        SUCCEEDS(MPI_Mprobe(before, TAG, MPI_COMM_WORLD, &first, &probed));
+    else
+        while (!flag)
+            SUCCEEDS(MPI_Improbe(MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &flag, &first, &probed));
+    CHECK_EQUAL(probed.MPI_TAG, TAG);
+    memset(in, 0, length);
+    memset(other, 0, length);
+    switch (way) {
+    case 0: /* At once. */
+    case 1:
+        SUCCEEDS(MPI_Mrecv(in, length, MPI_BYTE, &first, &status));
+        verify(in, seed, length, &status);
+        SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+        verify(in, seed + 1, length, &status);
+        break;
+    case 2: /* After the next one was received, */
+        SUCCEEDS(MPI_Recv(other, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+        verify(other, seed + 1, length, &status);
+        SUCCEEDS(MPI_Mrecv(in, length, MPI_BYTE, &first, &status));
+        verify(in, seed, length, &status);
+        break;
+    case 3: /* by a receive that goes on meanwhile, */
+        SUCCEEDS(MPI_Irecv(other, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &request));
+        SUCCEEDS(MPI_Mrecv(in, length, MPI_BYTE, &first, &status));
+        verify(in, seed, length, &status);
+        SUCCEEDS(MPI_Wait(&request, &status));
+        verify(other, seed + 1, length, &status);
+        break;
+    case 4: /* taken as well, and received first. */
+        SUCCEEDS(MPI_Mprobe(before, TAG + 1, MPI_COMM_WORLD, &second, &probed));
+        SUCCEEDS(MPI_Mrecv(other, length, MPI_BYTE, &second, &status));
+        verify(other, seed + 1, length, &status);
+        SUCCEEDS(MPI_Mrecv(in, length, MPI_BYTE, &first, &status));
+        verify(in, seed, length, &status);
+        break;
+    case 5: /* With collectives, and messages to oneself, in between. */
+        SUCCEEDS(MPI_Iprobe(before, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+        CHECK(!flag, "what was taken is found again");
+        SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
+        SUCCEEDS(MPI_Sendrecv(out, 8, MPI_BYTE, 0, 99, other, 8, MPI_BYTE, 0, 99, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+        SUCCEEDS(MPI_Imrecv(in, length, MPI_BYTE, &first, &request));
+        SUCCEEDS(MPI_Wait(&request, &status));
+        verify(in, seed, length, &status);
+        SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+        break;
+    case 6: /* By a type with gaps. */
+        SUCCEEDS(MPI_Type_vector(length, 1, 2, MPI_BYTE, &column));
+        SUCCEEDS(MPI_Type_commit(&column));
+        char *gaps = calloc(2, (size_t)length + 1);
+        SUCCEEDS(MPI_Mrecv(gaps, 1, column, &first, &status));
+        for (int place = 0; place < length; place++)
+            in[place] = gaps[2 * place];
+        verify(in, seed, length, &status);
+        free(gaps);
+        SUCCEEDS(MPI_Type_free(&column));
+        SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+        break;
+    case 7: /* Too long for its buffer. */
+        if (length > 0) {
+            int code = MPI_Mrecv(in, length - 1, MPI_BYTE, &first, &status), class;
+            SUCCEEDS(MPI_Error_class(code, &class));
+            CHECK_EQUAL(class, MPI_ERR_TRUNCATE);
+        } else {
+            SUCCEEDS(MPI_Mrecv(in, 0, MPI_BYTE, &first, &status));
+        }
+        SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+        verify(in, seed + 1, length, &status);
+        break;
+    default: /* While all sleep for a while. */
+        sleep_ms(20);
+        SUCCEEDS(MPI_Mrecv(in, length, MPI_BYTE, &first, &status));
+        verify(in, seed, length, &status);
+        SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
+    }
+    SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 2, MPI_COMM_WORLD, &status));
+    verify(in, seed + 2, length, &status);
+    SUCCEEDS(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    free(copies);
+}
+
+int main(int argc, char **argv)
+{
+    static const int lengths[] = {0, 1, 8, 40, 41, 1000, 5000, 20000, LONGEST};
+    int provided, threads = argc > 1 && strcmp(argv[1], "threads") == 0;
+    SUCCEEDS(MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided));
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    next = (check_rank + 1) % check_size;
+    before = (check_rank + check_size - 1) % check_size;
+    for (size_t place = 0; place < sizeof lengths / sizeof *lengths; place++)
+        for (int way = 0; way < WAYS; way++)
+            for (int time = 0; time < (way == 8 ? 1 : 10); time++)
+                take(way, lengths[place]);
+    check_end("matched_probes");
+    return 0;
+}
