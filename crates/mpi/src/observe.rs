@@ -17,6 +17,7 @@ const CONTEXT_BITS: u64 = 0xffff_ffff << 32;
 pub(crate) struct Changeable {
     /// Longest message that is copied.
     copied_limit: AtomicU64,
+    mailbox_limit: AtomicU64,
     /// Counts up with every change of the algorithms, so that schedules of earlier days are not used again.
     era: AtomicU32,
     overrides: Mutex<Arc<Overrides>>,
@@ -31,10 +32,15 @@ pub enum Unchanged {
     Wrong(String),
 }
 
+fn mailbox_limit(copied_limit: u64) -> u64 {
+    copied_limit.min(parnass_portals::EXCHANGED_IN_MAILBOX as u64)
+}
+
 impl Changeable {
     pub(crate) fn new(copied_limit: u64, overrides: Overrides) -> Changeable {
         Changeable {
             copied_limit: AtomicU64::new(copied_limit),
+            mailbox_limit: AtomicU64::new(mailbox_limit(copied_limit)),
             era: AtomicU32::new(0),
             overrides: Mutex::new(Arc::new(overrides)),
         }
@@ -44,6 +50,12 @@ impl Changeable {
     #[inline(always)]
     pub(crate) fn protocol(&self, bytes: u64) -> Protocol {
         if bytes > self.copied_limit.load(Ordering::Relaxed) { Protocol::Direct } else { Protocol::Buffered }
+    }
+
+    /// Whether a message of `bytes` bytes goes through a mailbox if it has room, whatever else there is.
+    #[inline(always)]
+    pub(crate) fn fits_mailbox(&self, bytes: u64) -> bool {
+        bytes <= self.mailbox_limit.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -118,7 +130,9 @@ impl Process {
     /// From how many bytes on messages are described, from now on.
     pub fn set_direct_threshold(&self, bytes: u64) {
         let table = crate::pt2pt::protocol::Table::new(bytes);
-        self.changeable.copied_limit.store(table.rows()[1].limit, Ordering::Relaxed);
+        let limit = table.rows()[1].limit;
+        self.changeable.copied_limit.store(limit, Ordering::Relaxed);
+        self.changeable.mailbox_limit.store(mailbox_limit(limit), Ordering::Relaxed);
     }
 
     /// Asks for other algorithms from the next collective operation on. All processes must do the same between the same two.

@@ -509,7 +509,7 @@ impl Core {
                 message::spread(&words, &mut bytes, placed as usize);
                 self.place(of, memory, &bytes[..placed as usize])
             }
-            Payload::Bulk(bulk) => self.drain(Bulk(bulk), 0, of, memory, 0, placed as usize),
+            Payload::Bulk(bulk) => self.place_bulk(of, memory, arrival.source, Bulk(bulk), placed as usize),
             Payload::Direct(_) | Payload::Piped(_) | Payload::Stream(_) => Ok(()),
             Payload::Long(message) => self.place_long(of, memory, arrival.source, message, placed as usize),
         };

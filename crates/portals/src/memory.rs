@@ -188,6 +188,21 @@ impl Core {
         ahead
     }
 
+    /// Copies the bytes of a message in a piece to `memory` of the NIC's owner.
+    pub fn place_bulk(
+        &self,
+        of: u32,
+        memory: Memory,
+        source: u32,
+        bulk: Bulk,
+        length: usize,
+    ) -> Result<(), MemoryError> {
+        if of == self.me {
+            self.note_answer(source, length);
+        }
+        self.drain(bulk, 0, of, memory, 0, length)
+    }
+
     /// Copies the bytes of a long message to `memory` of the NIC's owner. [`MemoryError::NotPermitted`]: not now.
     #[inline]
     pub fn place_long(
@@ -205,6 +220,7 @@ impl Core {
         if let Place::Run(address) = memory.place()
             && of == self.me
         {
+            self.note_answer(source, length);
             self.note_came(length);
             let whole = message.copy_to(lane::HEAD, address, length);
             return if whole { Ok(()) } else { Err(MemoryError::NotPermitted) };

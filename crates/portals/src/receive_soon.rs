@@ -341,7 +341,8 @@ impl Core {
                 }
             }
             Payload::Bulk(bulk) if !arrival.ack => {
-                let moved = self.drain(Bulk(bulk), 0, self.me, entry.memory, 0, placed as usize);
+                let moved =
+                    self.place_bulk(self.me, entry.memory, arrival.source, Bulk(bulk), placed as usize);
                 self.transport.discard(Bulk(bulk));
                 moved
             }

@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 /// Up to so many bytes with gaps between them are brought together before they are sent.
 const TOGETHER: usize = 1024;
 
+/// Longest message that goes through a mailbox where its sender awaits one too.
+pub const EXCHANGED_IN_MAILBOX: usize = 4 << 10;
+
 /// Looks for room in a mailbox whose owner takes in what is there, at most; while nobody drives its NIC; and while it does not even wait, which who receives
 /// what has come already never does.
 const MOST_LOOKS: u32 = 4_000;
@@ -83,6 +86,21 @@ impl Core {
             self.counters.sent_short(length as u64);
         }
         posted
+    }
+
+    /// What probably follows a message that is longer than [`EXCHANGED_IN_MAILBOX`].
+    pub fn follow(&self, target: u32) -> Follow {
+        let answers = self.tallies.of(target).ask();
+        let exchanges = !answers && self.own().receives() && !self.is_far(target);
+        if exchanges { Follow::Exchange } else { Follow::Nothing }
+    }
+
+    /// Notes of a message that this process receives whether its source has sent it as an answer.
+    #[inline]
+    pub fn note_answer(&self, source: u32, length: usize) {
+        if length > EXCHANGED_IN_MAILBOX {
+            self.tallies.of(source).note_answer(self.transport.has_taken_in(source));
+        }
     }
 
     /// As [`Core::post_short`], for a mailbox that is full.
@@ -201,7 +219,9 @@ impl Core {
         if put.protocol == Protocol::Buffered {
             if !ack {
                 let (bits, header_data) = (put.match_bits, put.header_data);
-                match self.post_short(target, bits, header_data, put.source, put.length, Follow::Nothing) {
+                let long = put.length > EXCHANGED_IN_MAILBOX;
+                let follow = if long { self.follow(target) } else { Follow::Nothing };
+                match self.post_short(target, bits, header_data, put.source, put.length, follow) {
                     Posting::Posted => {
                         self.counters.sent_short_by_any(put.length as u64);
                         return Some(PutOutcome::Done);
@@ -228,7 +248,8 @@ impl Core {
             return self.send_far(put);
         }
         let mut direct = false;
-        if put.length >= PIPE_LEAST && self.is_taken_at_once(put) {
+        let exchanged = put.protocol == Protocol::Buffered && self.follow(target) == Follow::Exchange;
+        if put.length >= PIPE_LEAST && !exchanged && self.is_taken_at_once(put) {
             direct = matches!(put.source.place(), Place::Run(_))
                 && self.prefers_direct(target, self.me, put.length);
             if !direct && let Some(outcome) = self.send_piped(put) {

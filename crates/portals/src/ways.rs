@@ -1,7 +1,7 @@
 //! The transport of a process, and the one that takes its place when processes of other worlds become its peers; and what
 //! is counted for each peer.
 
-use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use parnass_base::{Growing, Held, Pace};
 use parnass_transport::Transport;
 use std::ops::Deref;
@@ -47,12 +47,19 @@ pub struct Counters {
     dead: AtomicBool,
     /// A wait for it to take in what it was sent was in vain, and nothing has gone since that did not go at first.
     away: AtomicBool,
+    /// Whether it was sent a long message since the last one came from it.
+    asked: AtomicBool,
+    /// How many of its last long messages came alone after that, when it had taken in all that it was sent; up to [`ANSWERS`].
+    answers: AtomicU8,
     /// Of copies into memory that it reads.
     pub pace: Pace,
 }
 
 /// Nothing takes the short way to this peer: something may be wrong with what goes there.
 const LONG_WAY: u32 = 1 << 31;
+
+/// Long messages after which a peer counts as one that answers.
+const ANSWERS: u8 = 2;
 
 impl Counters {
     /// Whether a message may take the short way: nothing waits to go before it, and nothing can be wrong.
@@ -88,6 +95,20 @@ impl Counters {
     /// Notes whether it was.
     pub fn note_away(&self, away: bool) {
         self.away.store(away, Ordering::Relaxed);
+    }
+
+    /// Notes that it is sent a long message; whether it answers such, or may be sending one at the same time.
+    pub fn ask(&self) -> bool {
+        self.asked.store(true, Ordering::Relaxed);
+        self.answers.load(Ordering::Relaxed) == ANSWERS
+    }
+
+    /// Notes that a long message has come from it, and whether it has taken in all that it was sent.
+    pub fn note_answer(&self, taken_in: bool) {
+        let answers = self.answers.load(Ordering::Relaxed);
+        let is_answer = taken_in && self.asked.load(Ordering::Relaxed);
+        self.answers.store(if is_answer { (answers + 1).min(ANSWERS) } else { 0 }, Ordering::Relaxed);
+        self.asked.store(false, Ordering::Relaxed);
     }
 
     /// Notes that the peer is dead; whether that is new.

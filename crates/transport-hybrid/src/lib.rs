@@ -301,6 +301,13 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.poll(self.place(of)) || of == self.me && self.poll_network()
     }
 
+    fn has_taken_in(&self, target: u32) -> bool {
+        match self.place(target) {
+            FAR => true,
+            place => self.near.has_taken_in(place),
+        }
+    }
+
     #[inline]
     fn take(&self, of: u32, limit: usize, accept: &mut dyn FnMut(&Arrived) -> bool) -> usize {
         let near = self.near.take(self.place(of), limit, accept);

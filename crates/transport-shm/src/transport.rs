@@ -435,7 +435,7 @@ impl Transport for SharedMemory {
         length: usize,
         write: &mut dyn FnMut(usize, UserAddress, usize),
     ) -> Posting {
-        self.post_run(target, tag, head, length, write)
+        self.post_run(target, tag, head, length, Follow::Nothing, write)
     }
 
     #[inline]
@@ -466,6 +466,10 @@ impl Transport for SharedMemory {
     fn poll(&self, of: u32) -> bool {
         let peer = self.peer(of);
         (0..self.lanes).any(|lane| !self.lane(peer, lane).looks_empty() || self.is_shuttled(of, lane as u32))
+    }
+
+    fn has_taken_in(&self, target: u32) -> bool {
+        self.is_taken_in(self.peer(target))
     }
 
     #[inline]

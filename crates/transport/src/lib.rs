@@ -64,6 +64,9 @@ pub enum Follow {
     More,
     /// Mostly nothing before an answer.
     Nothing,
+    /// The receive of what its target sends meanwhile. A long one is better shown as a whole, as neither side looks at it before it has sent its own: as
+    /// [`Posting::TooLong`], unless it is an answer.
+    Exchange,
 }
 
 /// A way to move bytes between the processes of a job.
@@ -167,6 +170,12 @@ pub trait Transport: Send + Sync {
 
     /// Whether a message may be waiting for `of`.
     fn poll(&self, of: u32) -> bool;
+
+    /// Whether `target` has taken all messages of this process out of its mailbox, as far as that is known without asking it.
+    fn has_taken_in(&self, target: u32) -> bool {
+        let _ = target;
+        true
+    }
 
     /// Takes messages out of the mailbox of `of`, up to `limit` from each of its parts (so that no sender keeps
     /// others waiting), each offered to `accept`; one that is refused stays, and so does what follows it. Returns how many were taken. Only one caller at a time

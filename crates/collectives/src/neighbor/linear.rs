@@ -3,7 +3,7 @@
 
 use crate::algorithm::{Algorithm, Groups, Needs};
 use crate::problem::{Operation, Problem};
-use crate::schedule::{Builder, Peer, Schedule, Span};
+use crate::schedule::{Builder, Peer, Schedule};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     operations: &[
@@ -25,25 +25,23 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let neighbors = problem.neighbors();
     let same_to_all =
         matches!(problem.operation, Operation::NeighborAllgather | Operation::NeighborAllgatherv);
-    let mut own: Vec<Span> = Vec::new();
-    for (block, target) in neighbors.destinations.iter().enumerate() {
-        let Some(target) = *target else { continue };
-        let data = if same_to_all { problem.contribution() } else { problem.send_block(block as u32) };
-        if target == problem.rank {
-            own.push(data);
-        } else {
-            builder.send(Peer::Local(target), data);
-        }
-    }
-    let mut own = own.into_iter();
+    let sent =
+        |block: usize| if same_to_all { problem.contribution() } else { problem.send_block(block as u32) };
+    let targets =
+        neighbors.destinations.iter().enumerate().filter_map(|(block, target)| Some((block, (*target)?)));
+    let mut own = targets.clone().filter(|(_, target)| *target == problem.rank);
+    // What is asked for before anything is sent need not be kept when it comes.
     for &block in neighbors.order {
         let Some(source) = neighbors.sources[block as usize] else { continue };
         let place = problem.recv_block(block);
         if source != problem.rank {
             builder.receive(Peer::Local(source), place);
-        } else if let Some(data) = own.next() {
-            builder.copy(data, place);
+        } else if let Some((block, _)) = own.next() {
+            builder.copy(sent(block), place);
         }
+    }
+    for (block, target) in targets.filter(|(_, target)| *target != problem.rank) {
+        builder.send(Peer::Local(target), sent(block));
     }
     builder.finish()
 }

@@ -248,10 +248,12 @@ impl Process {
         if to.rank != MPI_PROC_NULL
             && let Some(address) = send.contiguous()
         {
-            // What is buffered goes first, and then there is only the receive.
+            // What goes through the mailbox goes first, and then there is only the receive.
             let data = Data { memory: address.into(), length: send.size() };
             let match_bits = match_bits(communicator, plane, to.tag as u32);
-            if self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing) {
+            if self.changeable.fits_mailbox(data.length)
+                && self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing)
+            {
                 return self.receive(communicator, receive, from.rank, from.tag);
             }
         }

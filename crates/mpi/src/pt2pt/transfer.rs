@@ -74,7 +74,7 @@ impl Process {
     /// Sends bytes that go through the mailbox of the target at once. `false`: they do not, and nothing was done.
     #[inline(always)]
     pub(crate) fn put_short(&self, target: ProcessId, match_bits: u64, data: Data, follow: Follow) -> bool {
-        self.changeable.protocol(data.length) == Protocol::Buffered
+        self.changeable.fits_mailbox(data.length)
             && self.nic().put_short(
                 target,
                 match_bits,

@@ -26,6 +26,12 @@ impl SharedMemory {
         (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
     }
 
+    /// See [`parnass_transport::Transport::has_taken_in`].
+    pub(super) fn is_taken_in(&self, peer: &Peer) -> bool {
+        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
+        lane.is_taken_in(producer)
+    }
+
     /// Does what pushes a message into a lane that others use too, and shows it.
     #[inline(always)]
     fn beside_others<R>(&self, pushing: &Pushing, push: impl FnOnce() -> R) -> R {
@@ -56,8 +62,7 @@ impl SharedMemory {
     ) -> Posting {
         let peer = self.peer(target);
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
-            return self.post_run(target, tag, head, length, write);
+            return self.post_long(target, tag, head, source, length, follow);
         }
         let (lane, producer) = self.outgoing(peer, follow);
         if !BESIDE
@@ -81,6 +86,21 @@ impl SharedMemory {
         Posting::Posted
     }
 
+    /// As [`Transport::post_bytes`], of what may be too long for slots.
+    #[inline(never)]
+    fn post_long(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        source: UserAddress,
+        length: usize,
+        follow: Follow,
+    ) -> Posting {
+        let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
+        self.post_run(target, tag, head, length, follow, write)
+    }
+
     /// Not in line, so that the other way is as short as if this one did not exist.
     #[inline(never)]
     pub(super) fn post_bytes_beside_others(
@@ -102,6 +122,7 @@ impl SharedMemory {
         tag: u32,
         head: [u64; lane::HEAD],
         length: usize,
+        follow: Follow,
         write: impl FnMut(usize, UserAddress, usize),
     ) -> Posting {
         let peer = self.peer(target);
@@ -118,6 +139,9 @@ impl SharedMemory {
             shuttle.put_run(turn, run, tag, head, length, write);
             self.ring_for(peer);
             return Posting::Posted;
+        }
+        if follow == Follow::Exchange {
+            return Posting::TooLong;
         }
         let Some(runs) = peer.outgoing.runs.standing() else { return Posting::TooLong };
         let lane = lane.with_runs(runs);
