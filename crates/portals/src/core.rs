@@ -554,6 +554,9 @@ impl Core {
                 outcome.notices.push((arrival.source, notice(record, of, EventKind::Send)));
             }
             Payload::Piped(pipe) => {
+                if of == self.me {
+                    self.note_answer(arrival.source, arrival.length as usize);
+                }
                 record.remote.set(pipe);
                 transfer::start_piped(nic, index);
                 return true;

@@ -435,11 +435,6 @@ impl Interface {
         Ok(outcome)
     }
 
-    /// What probably follows a message that is longer than [`EXCHANGED_IN_MAILBOX`](crate::EXCHANGED_IN_MAILBOX).
-    pub fn follow(&self, target: ProcessId) -> Follow {
-        self.core.follow(target.0)
-    }
-
     /// The short way of a [`Protocol::Buffered`] put without an ack: `true` if it is done, `false` if nothing was done and it must
     /// go the long way, because it is too long for a mailbox, or because it cannot go now.
     #[inline(always)]

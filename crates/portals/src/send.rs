@@ -88,11 +88,11 @@ impl Core {
         posted
     }
 
-    /// What probably follows a message that is longer than [`EXCHANGED_IN_MAILBOX`].
-    pub fn follow(&self, target: u32) -> Follow {
+    /// Whether the target probably sends a long message too, at the same time as this process sends it one. A target that answers must have the message
+    /// before.
+    fn exchanges(&self, target: u32) -> bool {
         let answers = self.tallies.of(target).ask();
-        let exchanges = !answers && self.own().receives() && !self.is_far(target);
-        if exchanges { Follow::Exchange } else { Follow::Nothing }
+        !answers && self.own().receives() && !self.is_far(target)
     }
 
     /// Notes of a message that this process receives whether its source has sent it as an answer.
@@ -177,16 +177,26 @@ impl Core {
         let head = [match_bits, header_data];
         match source.place() {
             Place::Run(address) => self.transport.post_bytes(target, tag, head, address, length, follow),
-            Place::Described(number) => self.post_described(target, tag, head, number, length),
+            Place::Described(number) => self.post_described(target, tag, head, number, length, follow),
         }
     }
 
     #[cold]
-    fn post_described(&self, target: u32, tag: u32, head: [u64; 2], number: u32, length: usize) -> Posting {
+    fn post_described(
+        &self,
+        target: u32,
+        tag: u32,
+        head: [u64; 2],
+        number: u32,
+        length: usize,
+        follow: Follow,
+    ) -> Posting {
+        if follow == Follow::Exchange {
+            return Posting::TooLong;
+        }
         if length <= TOGETHER {
             let together = Scratch::new(length);
             self.gather(number, together.address(), length);
-            let follow = Follow::Nothing;
             return self.transport.post_bytes(target, tag, head, together.address(), length, follow);
         }
         let mut posting = Posting::TooLong;
@@ -216,11 +226,12 @@ impl Core {
         let transport = &*self.transport;
         let target = put.target.0;
         let ack = put.ack == Ack::Matched;
-        if put.protocol == Protocol::Buffered {
+        let copied = put.protocol == Protocol::Buffered;
+        let exchanged = copied && put.length > EXCHANGED_IN_MAILBOX && self.exchanges(target);
+        if copied {
             if !ack {
                 let (bits, header_data) = (put.match_bits, put.header_data);
-                let long = put.length > EXCHANGED_IN_MAILBOX;
-                let follow = if long { self.follow(target) } else { Follow::Nothing };
+                let follow = if exchanged { Follow::Exchange } else { Follow::Nothing };
                 match self.post_short(target, bits, header_data, put.source, put.length, follow) {
                     Posting::Posted => {
                         self.counters.sent_short_by_any(put.length as u64);
@@ -248,7 +259,6 @@ impl Core {
             return self.send_far(put);
         }
         let mut direct = false;
-        let exchanged = put.protocol == Protocol::Buffered && self.follow(target) == Follow::Exchange;
         if put.length >= PIPE_LEAST && !exchanged && self.is_taken_at_once(put) {
             direct = matches!(put.source.place(), Place::Run(_))
                 && self.prefers_direct(target, self.me, put.length);
@@ -257,7 +267,7 @@ impl Core {
                 return Some(outcome);
             }
         }
-        if put.protocol == Protocol::Buffered
+        if copied
             && !direct
             && let Some(bulk) = transport.claim(put.length)
         {

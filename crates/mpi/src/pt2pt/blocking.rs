@@ -244,24 +244,28 @@ impl Process {
         receive: Buffer<'_>,
         from: Envelope,
     ) -> Result<Status> {
-        let plane = Plane::PointToPoint;
-        if to.rank != MPI_PROC_NULL
-            && let Some(address) = send.contiguous()
-        {
-            // What goes through the mailbox goes first, and then there is only the receive.
-            let data = Data { memory: address.into(), length: send.size() };
-            let match_bits = match_bits(communicator, plane, to.tag as u32);
-            if self.changeable.fits_mailbox(data.length)
-                && self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing)
-            {
-                return self.receive(communicator, receive, from.rank, from.tag);
-            }
+        if self.sends_first(communicator, &send, to) {
+            return self.receive(communicator, receive, from.rank, from.tag);
         }
+        let plane = Plane::PointToPoint;
         let mut receiving = self.start_recv(communicator, plane, from.rank, from.tag, receive)?;
         let sent = self.send(communicator, send, to.rank, to.tag, SendMode::Standard);
         let received = self.wait_operation(&mut receiving);
         sent?;
         Ok(status_of(&received?, communicator))
+    }
+
+    /// Sends one half of an exchange, if it goes through the mailbox at once: then there is only the receive.
+    #[inline]
+    fn sends_first(&self, communicator: &Communicator, send: &Buffer<'_>, to: Envelope) -> bool {
+        let length = send.size();
+        if to.rank == MPI_PROC_NULL || !self.changeable.fits_mailbox(length) {
+            return false;
+        }
+        let Some(address) = send.contiguous() else { return false };
+        let match_bits = match_bits(communicator, Plane::PointToPoint, to.tag as u32);
+        let data = Data { memory: address.into(), length };
+        self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing)
     }
 
     /// MPI_Sendrecv_replace: what is received replaces what is sent.
@@ -272,6 +276,9 @@ impl Process {
         to: Envelope,
         from: Envelope,
     ) -> Result<Status> {
+        if self.sends_first(communicator, &buffer, to) {
+            return self.receive(communicator, buffer, from.rank, from.tag);
+        }
         let (mut sending, mut receiving) = self.start_exchange_replace(communicator, buffer, to, from)?;
         let received = self.wait_operation(&mut receiving);
         self.wait_operation(&mut sending)?;
