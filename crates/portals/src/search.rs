@@ -120,14 +120,15 @@ impl Core {
         found
     }
 
-    /// Leaves a message where it is that a search takes. The record that names it, or `None`: it is not of the usual kind.
+    /// Leaves a message where it is that a search takes. The record that names it, or `None`: it is not of the usual kind. A network may not offer a message
+    /// again before it is asked for more.
     fn hold(&self, nic: &Nic, arrival: &Arrival) -> Option<u64> {
         let usual = match arrival.payload {
             Payload::Inline(_) | Payload::Bulk(_) => !arrival.ack,
             Payload::Long(message) => message.is_whole(),
             _ => false,
         };
-        if !usual {
+        if !usual || self.is_far(arrival.source) {
             return None;
         }
         let index = nic.slab.allocate(Purpose::Arrival);
