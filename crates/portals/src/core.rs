@@ -524,12 +524,8 @@ impl Core {
         nic.posted.remove(&nic.slab, &nic.classes, index);
         let way = Travel::of(&arrival.payload, self.is_far(arrival.source));
         self.count_received(nic, way, arrival.source, arrival.match_bits, arrival.length, false);
-        record.source.set(arrival.source);
-        record.match_bits.set(arrival.match_bits);
-        record.header_data.set(arrival.header_data);
-        record.requested.set(arrival.length);
+        arrival.note_in(record);
         record.length.set(placed);
-        record.remote_user.set(arrival.user);
         if arrival.ack {
             outcome.notices.push((arrival.source, notice(record, of, EventKind::Ack)));
         }
@@ -611,11 +607,7 @@ impl Core {
         let record = nic.slab.at(index);
         record.kind.set(kind::UNEXPECTED);
         record.detail.set(PLAIN_PORTAL);
-        record.source.set(arrival.source);
-        record.match_bits.set(arrival.match_bits);
-        record.header_data.set(arrival.header_data);
-        record.requested.set(arrival.length);
-        record.remote_user.set(arrival.user);
+        arrival.note_in(record);
         let mut flags = if arrival.ack { flag::ACK } else { 0 };
         match arrival.payload {
             Payload::Inline(words) => {

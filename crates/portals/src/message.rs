@@ -23,6 +23,7 @@
 //! | `SENT`      | name of the put; to oneself                          | 0                     |
 
 use crate::interface::{Event, EventKind, ProcessId};
+use crate::record::Entry;
 use parnass_base::UserAddress;
 use parnass_base::lane::{Arrived, Message};
 use parnass_transport::{BULK_WORD, LENGTH_WORD};
@@ -120,6 +121,18 @@ pub struct Arrival<'a> {
     /// What the events at the initiator carry.
     pub user: u64,
     pub payload: Payload<'a>,
+}
+
+impl Arrival<'_> {
+    /// Notes in a record who has sent it, and what it is.
+    #[inline(always)]
+    pub fn note_in(&self, record: &Entry) {
+        record.source.set(self.source);
+        record.match_bits.set(self.match_bits);
+        record.header_data.set(self.header_data);
+        record.requested.set(self.length);
+        record.remote_user.set(self.user);
+    }
 }
 
 /// Where the bytes of a message are.

@@ -138,10 +138,7 @@ impl Core {
         let record = nic.slab.at(index);
         record.kind.set(kind::TAKEN);
         record.flags.set(0);
-        record.source.set(arrival.source);
-        record.match_bits.set(arrival.match_bits);
-        record.header_data.set(arrival.header_data);
-        record.requested.set(arrival.length);
+        arrival.note_in(record);
         nic.count_held(index);
         Some(nic.slab.handle(index))
     }

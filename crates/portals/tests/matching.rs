@@ -1,8 +1,9 @@
 //! The index against a linear list: any sequence of puts, receives, searches and withdrawals gives the same events.
 
+mod support;
+
 use parnass_base::Scratch;
 use parnass_portals::*;
-use parnass_transport_shm::{JobMemory, SharedMemory};
 use proptest::prelude::*;
 
 /// Ignore bits in use: more patterns than the index has tables for.
@@ -69,13 +70,7 @@ fn fits(asked: Option<u32>, asked_bits: u64, ignored: u64, source: u32, bits: u6
 }
 
 fn run(steps: &[Step]) {
-    let file = JobMemory::create(3).unwrap();
-    let nics: Vec<Interface> = (0..3)
-        .map(|rank| {
-            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            Interface::new(Box::new(SharedMemory::attach(memory, rank).unwrap())).unwrap()
-        })
-        .collect();
+    let nics = support::interfaces(3);
     let target = &nics[2];
     let memory = Scratch::new(8);
     let mut linear = Linear::default();

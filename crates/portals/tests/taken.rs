@@ -1,8 +1,9 @@
 //! Messages that a search took, received at once or later, among all else that a NIC is asked for: each entry gets its message, whole.
 
+mod support;
+
 use parnass_base::Scratch;
 use parnass_portals::*;
-use parnass_transport_shm::{JobMemory, SharedMemory};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -65,13 +66,7 @@ fn check(memory: &Scratch, event: &Event, sent: &Sent) {
 }
 
 fn run(steps: &[Step]) {
-    let file = JobMemory::create(3).unwrap();
-    let nics: Vec<Interface> = (0..3)
-        .map(|rank| {
-            let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
-            Interface::new(Box::new(SharedMemory::attach(memory, rank).unwrap())).unwrap()
-        })
-        .collect();
+    let nics = support::interfaces(3);
     let target = &nics[2];
     let mut model = Model::default();
     let mut memories: HashMap<u64, Scratch> = HashMap::new();

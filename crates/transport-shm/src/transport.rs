@@ -469,7 +469,8 @@ impl Transport for SharedMemory {
     }
 
     fn has_taken_in(&self, target: u32) -> bool {
-        self.is_taken_in(self.peer(target))
+        let (lane, producer) = self.outgoing(self.peer(target), Follow::Nothing);
+        lane.is_taken_in(producer)
     }
 
     #[inline]

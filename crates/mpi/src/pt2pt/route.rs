@@ -6,11 +6,11 @@ use crate::datatype::{Buffer, Datatype};
 use crate::error::Result;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::{Criteria, match_bits, received};
-use crate::request::operation::{Direction, Operation, State};
+use crate::request::operation::Operation;
 use crate::request::slots::SlotName;
 use crate::request::{Quick, Status};
 use parnass_base::UserAddress;
-use parnass_portals::{Appended, EntryHandle, Follow, List, ProcessId};
+use parnass_portals::{Follow, ProcessId};
 use std::sync::Arc;
 
 /// What a communicator, a rank, a datatype and a count come to where the data is one run of bytes: all of a message but its memory and
@@ -58,14 +58,7 @@ impl Route {
 
     /// A receive on it that is in flight in a slot, see [`Process::post_on`].
     pub(crate) fn operation(&self, name: SlotName, tag: i32) -> Operation {
-        Operation {
-            state: State::InFlight(name),
-            direction: Direction::Receive(self.length),
-            peer: Some(self.peer),
-            match_bits: self.match_bits(tag),
-            entry: Some(EntryHandle::BY_USER),
-            held: None,
-        }
+        Operation::posted(name, self.length, Some(self.peer), self.match_bits(tag))
     }
 
     /// It in words, for [`Route::from_words`].
@@ -147,15 +140,9 @@ impl Process {
         let name = self.slots.take(1, None);
         let bytes = route.bytes(buffer);
         let entry = route.criteria(tag).entry(bytes.address.into(), bytes.length, name.user());
-        match self.nic().append(List::Priority, &entry) {
-            Ok(Appended::Posted(_)) => {}
-            Ok(Appended::Complete(event)) => {
-                self.slots.deliver(&event);
-            }
-            Err(_) => {
-                self.slots.release(name);
-                return None;
-            }
+        if !self.append_in_slot(&entry) {
+            self.slots.release(name);
+            return None;
         }
         Some(name)
     }

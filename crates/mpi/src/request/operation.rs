@@ -79,6 +79,23 @@ impl Operation {
         }
     }
 
+    /// A receive into one run of bytes, in flight in a slot by whose name its entry is found.
+    pub(crate) fn posted(
+        name: SlotName,
+        capacity: u64,
+        peer: Option<ProcessId>,
+        match_bits: u64,
+    ) -> Operation {
+        Operation {
+            state: State::InFlight(name),
+            direction: Direction::Receive(capacity),
+            peer,
+            match_bits,
+            entry: Some(EntryHandle::BY_USER),
+            held: None,
+        }
+    }
+
     /// The process whose doing completes the operation, for [`Process::wait_until`]; `None` if it may be any.
     pub fn awaited(&self) -> Option<ProcessId> {
         self.peer

@@ -10,7 +10,7 @@
 //! Several threads may call: whoever ends such a receive, or makes it a request, has claimed it before. The handle of a request that it became
 //! has the number of the slot, which is therefore not used again until that handle is gone.
 
-use super::operation::{Direction, Operation, State};
+use super::operation::Operation;
 pub use super::slots::Ended;
 use super::slots::{Quickly, SlotName};
 use super::{Request, Status, complete};
@@ -20,7 +20,7 @@ use crate::datatype::Buffer;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::Criteria;
 use parnass_base::UserAddress;
-use parnass_portals::{Appended, EntryHandle, List, ProcessId};
+use parnass_portals::{Appended, List, MatchEntry, ProcessId};
 use std::sync::Arc;
 
 /// A receive that is no [`Request`] yet.
@@ -87,17 +87,23 @@ impl Process {
         let Wanted { peer, match_bits, capacity } = self.slots.wanted(name);
         let entry =
             Criteria { source: peer, match_bits, ignore_bits }.entry(address.into(), capacity, name.user());
-        match self.nic().append(List::Priority, &entry) {
-            Ok(Appended::Posted(_)) => {}
-            Ok(Appended::Complete(event)) => {
-                self.slots.deliver(&event);
-            }
-            Err(_) => {
-                self.slots.end_quick(name);
-                return None;
-            }
+        if !self.append_in_slot(&entry) {
+            self.slots.end_quick(name);
+            return None;
         }
         Some(Quick(name))
+    }
+
+    /// Appends an entry whose user is a slot, in which its event comes, at once if its message is there. `false`: it could not be.
+    pub(crate) fn append_in_slot(&self, entry: &MatchEntry) -> bool {
+        match self.nic().append(List::Priority, entry) {
+            Ok(Appended::Posted(_)) => true,
+            Ok(Appended::Complete(event)) => {
+                self.slots.deliver(&event);
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     /// Ends the receive with a number, in a life of which the low bits are known, if it is one of these, complete, and has gone as usual.
@@ -169,14 +175,7 @@ impl Process {
         if !self.slots.settle(name) {
             return None;
         }
-        let operation = Operation {
-            state: State::InFlight(name),
-            direction: Direction::Receive(wanted.capacity),
-            peer: wanted.peer,
-            match_bits: wanted.match_bits,
-            entry: Some(EntryHandle::BY_USER),
-            held: None,
-        };
+        let operation = Operation::posted(name, wanted.capacity, wanted.peer, wanted.match_bits);
         Some(Request::transfer(&communicator, operation))
     }
 

@@ -17,19 +17,13 @@ const _: () = assert!(RUN_BYTES < 1 << LENGTH_BITS);
 
 impl SharedMemory {
     #[inline(always)]
-    fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
+    pub(super) fn outgoing<'a>(&self, peer: &'a Peer, follow: Follow) -> (Lane<'a>, Producer<'a>) {
         let lane = Lane::new(&peer.outgoing.control, &peer.outgoing.slots);
         let alone = self.alone.load(Ordering::Relaxed);
         let overlaps = self.patience.yields() == 0;
         // Who is not alone locks with each message.
         let hands_over = overlaps && (alone || follow == Follow::Nothing);
         (lane, Producer { known_head: &peer.known_head, alone, overlaps, hands_over })
-    }
-
-    /// See [`parnass_transport::Transport::has_taken_in`].
-    pub(super) fn is_taken_in(&self, peer: &Peer) -> bool {
-        let (lane, producer) = self.outgoing(peer, Follow::Nothing);
-        lane.is_taken_in(producer)
     }
 
     /// Does what pushes a message into a lane that others use too, and shows it.
