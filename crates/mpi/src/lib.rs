@@ -37,7 +37,7 @@ pub use group::Group;
 pub use info::Info;
 pub use io::File;
 pub use op::Op;
-pub use parnass_portals::{CROWD, copies_once, piped_most};
+pub use parnass_portals::{CROWD, EXCHANGED_IN_MAILBOX, EXCHANGED_MOST, copies_once, piped_most};
 pub use process::{Process, Settings, ThreadLevel};
 pub use progress::Activity;
 pub use pt2pt::SendMode;

@@ -2,6 +2,7 @@
 
 use crate::comm::{Communicator, Plane};
 use crate::process::Process;
+use crate::pt2pt::protocol::COPIED_LIMIT;
 use parnass_collectives::{Algorithm, Groups, Operation, Overrides};
 use parnass_counters as counters;
 use parnass_counters::{COLLECTIVES, COUNTERS, Counters, Home, Observer, watch};
@@ -50,6 +51,12 @@ impl Changeable {
     #[inline(always)]
     pub(crate) fn protocol(&self, bytes: u64) -> Protocol {
         if bytes > self.copied_limit.load(Ordering::Relaxed) { Protocol::Direct } else { Protocol::Buffered }
+    }
+
+    /// Whether one may be copied: any, unless fewer are than could be.
+    pub(crate) fn may_copy(&self, bytes: u64) -> bool {
+        let limit = self.copied_limit.load(Ordering::Relaxed);
+        bytes <= limit || limit == COPIED_LIMIT
     }
 
     /// Whether a message of `bytes` bytes goes through a mailbox if it has room, whatever else there is.

@@ -3,7 +3,7 @@
 /// Values that decide how fast it is, never what is right. They are read once, when a process starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// From how many bytes on a message is moved directly between the user buffers, or in pieces where both ranks wait. Shorter ones are copied into memory that the ranks share, and out of it; those of more than 64 KiB never. Between hosts the network decides how those of more than 64 KiB are sent.
+    /// From how many bytes on a message is moved directly between the user buffers, or in pieces where both ranks wait. Shorter ones are copied into memory that the ranks share, and out of it; those of more than 64 KiB only by two that send each other such messages at the same time, and not with a lower value. Between hosts the network decides how those of more than 64 KiB are sent.
     pub direct_threshold: u64,
 }
 

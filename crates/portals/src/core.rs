@@ -80,6 +80,8 @@ pub struct Core {
     pub buries: AtomicBool,
     /// How long the last message was that this process has written to where it belongs; 0 where that says nothing, or is used.
     pub came: AtomicU32,
+    /// How many more long messages of this process may be taken for parts of exchanges until one comes again, see [`Core::exchanges`].
+    pub exchanging: AtomicU32,
     pub stopping: AtomicBool,
     /// See [`Core::is_secluded`].
     secluded: bool,
@@ -177,6 +179,7 @@ impl Core {
             movers: AtomicU32::new(0),
             unanswered: AtomicBool::new(false),
             buries: AtomicBool::new(false),
+            exchanging: AtomicU32::new(0),
             came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),
@@ -542,6 +545,9 @@ impl Core {
                 }
             }
             Payload::Direct(remote) => {
+                if of == self.me {
+                    self.note_long(arrival.source, arrival.length as usize);
+                }
                 record.remote.set(remote);
                 if placed != 0 {
                     self.start_transfer(nic, of, index, outcome);
@@ -551,7 +557,7 @@ impl Core {
             }
             Payload::Piped(pipe) => {
                 if of == self.me {
-                    self.note_answer(arrival.source, arrival.length as usize);
+                    self.note_long(arrival.source, arrival.length as usize);
                 }
                 record.remote.set(pipe);
                 transfer::start_piped(nic, index);

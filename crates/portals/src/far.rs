@@ -92,7 +92,7 @@ impl Core {
         let ack = put.ack == Ack::Matched;
         let network = self.network();
         self.expect(target, u32::from(ack));
-        let unasked = put.protocol == Protocol::Buffered || put.length > CHOSEN_DIRECT;
+        let unasked = put.protocol != Protocol::Direct || put.length > CHOSEN_DIRECT;
         let longest = if put.blocking { network.stream_bytes() } else { network.unasked_bytes() };
         if unasked && put.length <= longest {
             let words = [put.match_bits, put.header_data, put.user];

@@ -35,6 +35,8 @@ pub enum Ack {
 pub enum Protocol {
     /// Copied out of the source before `put` returns when credit allows: the source buffer is free at once.
     Buffered,
+    /// As `Buffered`, and copied whole before the target hears of it, which is about to send a message itself: see [`Interface::exchanges`].
+    Exchanged,
     /// Only a description of the memory travels; the data moves once, between the two user buffers.
     Direct,
 }
@@ -499,6 +501,12 @@ impl Interface {
     #[inline]
     pub fn prefers_one_copy(&self, target: ProcessId, source: Memory, length: usize, blocking: bool) -> bool {
         self.core.prefers_one_copy(target.0, source, length, blocking)
+    }
+
+    /// Whether a message to be sent now had better be [`Protocol::Exchanged`] than `otherwise`.
+    #[inline]
+    pub fn exchanges(&self, target: ProcessId, source: Memory, length: usize, otherwise: Protocol) -> bool {
+        self.core.exchanges(target.0, source, length, otherwise)
     }
 
     /// Takes an entry back that has not matched, by its handle and its `user`. `false`: too late, its event has come or will come.

@@ -68,7 +68,7 @@ pub use parnass_base::access::Access;
 pub use parnass_transport::{Follow, MemoryError};
 pub use remote::RemoteCopy;
 pub use segment::{Segment, Update};
-pub use send::EXCHANGED_IN_MAILBOX;
+pub use send::{EXCHANGED_IN_MAILBOX, EXCHANGED_MOST};
 pub use tuning::Tuning;
 
 /// Longest message, in bytes, that travels inside one record of a mailbox.

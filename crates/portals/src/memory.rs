@@ -118,6 +118,16 @@ impl Core {
         });
     }
 
+    /// As [`Core::fill`], of a piece that this process has just read, mostly, and that the reader will answer in: never past the caches.
+    pub fn fill_exchanged(&self, bulk: Bulk, memory: Memory, length: usize) {
+        self.transport.fill(bulk, 0, length, &mut |target| match memory.place() {
+            Place::Run(source) => target.copy_to_read(source, length),
+            Place::Described(number) => {
+                self.with_described(number, &mut |stream| stream.gather(0, target, length));
+            }
+        });
+    }
+
     /// Copies `length` bytes of a piece, from `at` on, to the places `skip .. skip + length` of memory of process `of`.
     #[inline]
     pub fn drain(
@@ -198,7 +208,7 @@ impl Core {
         length: usize,
     ) -> Result<(), MemoryError> {
         if of == self.me {
-            self.note_answer(source, length);
+            self.note_long(source, length);
         }
         self.drain(bulk, 0, of, memory, 0, length)
     }
@@ -220,7 +230,7 @@ impl Core {
         if let Place::Run(address) = memory.place()
             && of == self.me
         {
-            self.note_answer(source, length);
+            self.note_long(source, length);
             self.note_came(length);
             let whole = message.copy_to(lane::HEAD, address, length);
             return if whole { Ok(()) } else { Err(MemoryError::NotPermitted) };

@@ -120,7 +120,7 @@ impl Core {
     pub fn is_taken_at_once(&self, put: &Put) -> bool {
         let target = put.target.0;
         // Who goes on computing would keep a pipe half filled. This is asked first: what the target shows lies in its cache.
-        let stays = put.protocol == Protocol::Buffered || self.waits(self.me);
+        let stays = put.protocol != Protocol::Direct || self.waits(self.me);
         let is_waited_for = || match self.transport.shown(target) {
             Waiting::Not | Waiting::ForElse => false,
             Waiting::For(process) => process == self.me,

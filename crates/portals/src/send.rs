@@ -20,6 +20,11 @@ const TOGETHER: usize = 1024;
 /// Longest message that goes through a mailbox where its sender awaits one too.
 pub const EXCHANGED_IN_MAILBOX: usize = 4 << 10;
 
+/// Longest message of which all is copied before its target hears of it.
+pub const EXCHANGED_MOST: usize = 2 << 20;
+/// So many long messages may follow the last one that came, and be parts of an exchange still.
+const EXCHANGED_AFTER: u32 = 64;
+
 /// Looks for room in a mailbox whose owner takes in what is there, at most; while nobody drives its NIC; and while it does not even wait, which who receives
 /// what has come already never does.
 const MOST_LOOKS: u32 = 4_000;
@@ -48,7 +53,7 @@ impl Core {
         if counters.delayed() != 0 {
             self.catch_up(target);
         }
-        if put.blocking && put.protocol == Protocol::Buffered && self.transport.runs_ahead(put.length) {
+        if put.blocking && put.protocol != Protocol::Direct && self.transport.runs_ahead(put.length) {
             // What is in its own cache is sent and received several times faster than what has to come from memory.
             self.tries_while_taken_in(target, &mut || !self.transport.runs_ahead(put.length));
         }
@@ -88,18 +93,36 @@ impl Core {
         posted
     }
 
-    /// Whether the target probably sends a long message too, at the same time as this process sends it one. A target that answers must have the message
-    /// before.
-    fn exchanges(&self, target: u32) -> bool {
+    /// Whether the target probably sends a long message too, at the same time as this process sends it one, so that all of this one is copied into a piece
+    /// before. Long messages come, then, and one is awaited; and the target is not known to answer, which must have the message before.
+    pub fn exchanges(&self, target: u32, source: Memory, length: usize, otherwise: Protocol) -> bool {
+        if length <= EXCHANGED_IN_MAILBOX || length > EXCHANGED_MOST {
+            return false;
+        }
         let answers = self.tallies.of(target).ask();
-        !answers && self.own().receives() && !self.is_far(target)
+        let left = self.exchanging.load(Ordering::Relaxed);
+        if left == 0 || answers || !self.own().receives() || self.is_far(target) {
+            return false;
+        }
+        let moves_otherwise = || {
+            let run = matches!(source.place(), Place::Run(_));
+            self.transport.spins() == 0
+                || run && self.prefers_direct(target, self.me, length)
+                || self.transport.runs_ahead(length)
+        };
+        if otherwise == Protocol::Direct && moves_otherwise() {
+            return false;
+        }
+        self.exchanging.store(left - 1, Ordering::Relaxed);
+        true
     }
 
     /// Notes of a message that this process receives whether its source has sent it as an answer.
     #[inline]
-    pub fn note_answer(&self, source: u32, length: usize) {
+    pub fn note_long(&self, source: u32, length: usize) {
         if length > EXCHANGED_IN_MAILBOX {
             self.tallies.of(source).note_answer(self.transport.has_taken_in(source));
+            self.exchanging.store(EXCHANGED_AFTER, Ordering::Relaxed);
         }
     }
 
@@ -226,8 +249,8 @@ impl Core {
         let transport = &*self.transport;
         let target = put.target.0;
         let ack = put.ack == Ack::Matched;
-        let copied = put.protocol == Protocol::Buffered;
-        let exchanged = copied && put.length > EXCHANGED_IN_MAILBOX && self.exchanges(target);
+        let copied = put.protocol != Protocol::Direct;
+        let exchanged = put.protocol == Protocol::Exchanged;
         if copied {
             if !ack {
                 let (bits, header_data) = (put.match_bits, put.header_data);
@@ -271,7 +294,11 @@ impl Core {
             && !direct
             && let Some(bulk) = transport.claim(put.length)
         {
-            self.fill(target, bulk, 0, put.source, 0, put.length);
+            if exchanged {
+                self.fill_exchanged(bulk, put.source, put.length);
+            } else {
+                self.fill(target, bulk, 0, put.source, 0, put.length);
+            }
             let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
             let tag = message::tag(BULK, usize::from(ack), self.me);
             self.expect(target, u32::from(ack));

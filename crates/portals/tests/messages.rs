@@ -138,7 +138,7 @@ fn every_length_arrives_where_memory_cannot_be_reached() {
 }
 
 fn every_length(cross_memory: bool) {
-    for protocol in [Protocol::Buffered, Protocol::Direct] {
+    for protocol in [Protocol::Buffered, Protocol::Exchanged, Protocol::Direct] {
         for ack in [Ack::None, Ack::Matched] {
             for length in LENGTHS {
                 for posted_first in [true, false] {
@@ -187,7 +187,7 @@ fn every_length(cross_memory: bool) {
 
 #[test]
 fn long_messages_are_truncated() {
-    for protocol in [Protocol::Buffered, Protocol::Direct] {
+    for protocol in [Protocol::Buffered, Protocol::Exchanged, Protocol::Direct] {
         let nics = interfaces(2);
         let source = pattern(1_000, 1);
         let target = Scratch::new(100);
@@ -616,7 +616,8 @@ fn exchange(cross_memory: bool) {
                             open += 1;
                         }
                     }
-                    let protocol = if round % 3 == 0 { Protocol::Direct } else { Protocol::Buffered };
+                    let protocol =
+                        [Protocol::Direct, Protocol::Buffered, Protocol::Exchanged][round as usize % 3];
                     for peer in 0..4 {
                         let put = put(peer, round, &source, length, protocol, Ack::None);
                         if interface.put(&put).unwrap() == PutOutcome::Pending {

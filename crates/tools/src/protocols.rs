@@ -6,7 +6,7 @@ use parnass_tunables::{self as tunables, Settings, TABLE};
 use serde_json::{Value, json};
 
 use crate::info::{Facts, limit, row};
-use parnass_mpi::{CROWD, copies_once, piped_most};
+use parnass_mpi::{CROWD, EXCHANGED_IN_MAILBOX, EXCHANGED_MOST, copies_once, piped_most};
 
 /// A value with its name and where it came from: "spins = 8000 (default)".
 fn chosen(settings: &Settings, index: usize) -> String {
@@ -31,6 +31,16 @@ pub fn text(facts: &Facts) -> String {
         "answers",
         "up to 8 ranks with a processor each answer a message in the memory in which it came, if that is faster",
     );
+    row(
+        out,
+        "exchanges",
+        &format!(
+            "what is longer than {} KiB, and up to {} KiB where each has a processor, is copied whole into",
+            EXCHANGED_IN_MAILBOX >> 10,
+            EXCHANGED_MOST >> 10,
+        ),
+    );
+    row(out, "", "shared memory before its target hears of it, where long messages come and one is awaited");
 
     let _ = writeln!(out, "\nof the direct ones");
     let switch = chosen(tunables::DIRECT);
@@ -165,6 +175,7 @@ mod tests {
             "up to 999 B",
             "direct_threshold = 123 B (environment)",
             "Operation not permitted",
+            "longer than 4 KiB, and up to 2048 KiB",
             "up to 2 ranks",
             "keepers_roam = on (default)",
             "it runs on any processor",

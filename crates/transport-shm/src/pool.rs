@@ -151,6 +151,11 @@ fn class_for(length: usize) -> Option<usize> {
     Some(class as usize).filter(|class| *class < CLASSES)
 }
 
+/// Whether a process with this station keeps a piece for `length` bytes.
+pub fn has_kept(station: &Station, length: usize) -> bool {
+    class_for(length).is_some_and(|class| station.kept[class].load(Ordering::Relaxed) != 0)
+}
+
 /// Takes a piece for `length` bytes that a process with this station keeps: its own, or that of a peer where nothing else is left.
 pub fn take_kept(station: &Station, length: usize, larger: bool) -> Option<Bulk> {
     let first = class_for(length)?;

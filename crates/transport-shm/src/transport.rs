@@ -530,7 +530,9 @@ impl Transport for SharedMemory {
 
     fn runs_ahead(&self, length: usize) -> bool {
         // Shorter ones need no bulk memory, mostly.
-        length > self.lane_bytes && self.lock_pool().runs_ahead(&self.own().station, length)
+        length > self.lane_bytes
+            && !pool::has_kept(&self.own().station, length)
+            && self.lock_pool().runs_ahead(&self.own().station, length)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {

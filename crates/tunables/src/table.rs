@@ -201,7 +201,7 @@ pub static TABLE: &[Tunable] = &[
         measured: true,
         scope: Scope::Local,
         changes: Changes::Running,
-        what: "From how many bytes on a message is moved directly between the user buffers, or in pieces where both ranks wait. Shorter ones are copied into memory that the ranks share, and out of it; those of more than 64 KiB never. Between hosts the network decides how those of more than 64 KiB are sent.",
+        what: "From how many bytes on a message is moved directly between the user buffers, or in pieces where both ranks wait. Shorter ones are copied into memory that the ranks share, and out of it; those of more than 64 KiB only by two that send each other such messages at the same time, and not with a lower value. Between hosts the network decides how those of more than 64 KiB are sent.",
     },
     Tunable {
         name: "collective",

@@ -87,13 +87,16 @@ impl Process {
 
     /// How a message travels that does not go at once.
     pub(crate) fn protocol_to(&self, target: ProcessId, data: Data, blocking: bool) -> Protocol {
-        match self.changeable.protocol(data.length) {
-            Protocol::Buffered
-                if self.nic().prefers_one_copy(target, data.memory, data.length as usize, blocking) =>
-            {
-                Protocol::Direct
-            }
-            protocol => protocol,
+        let (memory, length) = (data.memory, data.length as usize);
+        let protocol = self.changeable.protocol(data.length);
+        if protocol == Protocol::Buffered && self.nic().prefers_one_copy(target, memory, length, blocking) {
+            Protocol::Direct
+        } else if self.changeable.may_copy(data.length)
+            && self.nic().exchanges(target, memory, length, protocol)
+        {
+            Protocol::Exchanged
+        } else {
+            protocol
         }
     }
 
