@@ -224,8 +224,8 @@ impl Core {
             } else {
                 ((middle, high), (low, middle))
             };
-            builder.send(partner, piece(sum, given.0, given.1));
-            builder.receive(partner, piece(other, kept.0, kept.1));
+            let (gives, takes) = (piece(sum, given.0, given.1), piece(other, kept.0, kept.1));
+            builder.exchange(partner, gives, partner, takes);
             builder.wait();
             builder.reduce(piece(other, kept.0, kept.1), piece(sum, kept.0, kept.1));
             (low, high) = kept;
@@ -246,8 +246,7 @@ impl Core {
         while mask < self.size {
             let partner = Peer::Local(self.rank(me ^ mask));
             let mine = me & !(mask - 1);
-            builder.send(partner, piece(mine)(mask));
-            builder.receive(partner, piece(mine ^ mask)(mask));
+            builder.exchange(partner, piece(mine)(mask), partner, piece(mine ^ mask)(mask));
             builder.wait();
             mask *= 2;
         }

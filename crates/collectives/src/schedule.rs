@@ -356,6 +356,12 @@ impl Builder {
         self.steps.push(Step::Receive { from, data });
     }
 
+    /// Starts to send and to receive. Who sends long data is to know that it exchanges: what is awaited is asked for before.
+    pub fn exchange(&mut self, to: Peer, data: Span, from: Peer, place: Span) {
+        self.receive(from, place);
+        self.send(to, data);
+    }
+
     /// Waits for all that was started.
     pub fn wait(&mut self) {
         if self.started > 0 {

@@ -5,15 +5,18 @@
 //! + HEAD_BYTES      marks: one line for each member
 //! ...               notes: a ring of [`depth`] lines for each member
 //! next page         a ring of memory for each member, for data that does not fit into a note
+//! ...               of two members: pieces that they pass to and fro
 //! ```
 //! A board lies in the memory of the process that made it, its leader. Everything on it happens in *rounds*, which all
 //! members count alike. In a round every member may post one note, and every other member may read it. A note stays until
 //! all members are done with its round; its place is used again [`depth`] rounds later. The memory for longer data is
 //! taken in turn. Where members are few there is more of it than a core has cache for itself: lines that have left the
-//! reader's cache are written several times faster than those that it still holds. Long data need not be copied there: where the members
+//! reader's cache are written several times faster than those that it still holds. Two members pass the memory that they have read
+//! to and fro instead, as long as both post (see [`crate::hand`]). Long data need not be copied there: where the members
 //! read each other's memory, a note can say where it lies.
 
 use crate::core::Core;
+use crate::hand::{Hand, PIECES};
 use crate::interface::ProcessId;
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering, fence, fetch_to_read, fetch_to_write};
 use parnass_base::copy::LINE;
@@ -93,6 +96,8 @@ struct Places {
     rings: usize,
     ring: usize,
     piece: usize,
+    /// Where the pieces that two pass to and fro begin, seen from the rings on.
+    passed: usize,
     end: usize,
 }
 
@@ -103,7 +108,9 @@ impl Places {
         let depth = depth(members);
         let rings = (notes + count * depth as usize * LINE).next_multiple_of(PAGE);
         let ring = ring_bytes(members);
-        Places { notes, depth, rings, ring, piece: piece_bytes(members), end: rings + count * ring }
+        let (piece, passed) = (piece_bytes(members), count * ring);
+        let pieces = if members == 2 { PIECES } else { 0 };
+        Places { notes, depth, rings, ring, piece, passed, end: rings + passed + pieces * piece }
     }
 }
 
@@ -192,6 +199,7 @@ pub struct Board {
     /// Where the next data goes in the ring of this member, and up to where memory stands behind it.
     cursor: AtomicU64,
     reserved: AtomicU64,
+    hand: Hand,
     rings_for_certain: bool,
     /// Whether every member reads the memory of every other, as they have agreed.
     reading: Reading,
@@ -239,6 +247,7 @@ impl Board {
             expected: std::array::from_fn(|_| AtomicU32::new(0)),
             cursor: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
+            hand: Hand::default(),
             reading: Reading::No,
         })
     }
@@ -322,13 +331,16 @@ impl Board {
         if length <= NOTE_BYTES as u64 {
             self.in_note(member, round, length)
         } else {
-            self.in_ring(member, round, length)
+            self.beside_notes(member, round, length)
         }
     }
 
-    fn in_ring(&self, member: usize, round: u64, length: u64) -> UserAddress {
+    fn beside_notes(&self, member: usize, round: u64, length: u64) -> UserAddress {
         let place = self.note(member, round).reference() as usize;
-        self.window.address(self.places.rings + member * self.places.ring + place, length as usize)
+        if place >= self.places.passed {
+            self.hand.note_read((place - self.places.passed) / self.places.piece, round);
+        }
+        self.window.address(self.places.rings + place, length as usize)
     }
 
     #[inline(always)]
@@ -338,22 +350,38 @@ impl Board {
     }
 
     /// Where this member is to write `length` bytes, at most [`Board::piece_bytes`], before it posts them in a round for which
-    /// there is room. `None`: there is no memory.
+    /// there is room, and whether it has just read that. `None`: there is no memory.
     #[inline]
-    pub fn take_place(&self, round: u64, length: u64) -> Option<UserAddress> {
+    pub fn take_place(&self, round: u64, length: u64) -> Option<(UserAddress, bool)> {
         if length <= NOTE_BYTES as u64 {
-            return Some(self.in_note(self.me, round, length));
+            return Some((self.in_note(self.me, round, length), false));
         }
-        let ring = self.places.ring as u64;
-        let cursor = self.cursor.load(Ordering::Relaxed);
-        let start = if cursor + length > ring { 0 } else { cursor };
-        if start + length > self.reserved.load(Ordering::Relaxed) && !self.reserve(start + length) {
+        let passed = self.take_passed();
+        let start = passed.or_else(|| self.take_in_turn(length as usize))?;
+        self.note(self.me, round).refer(start as u64);
+        Some((self.window.address(self.places.rings + start, length as usize), passed.is_some()))
+    }
+
+    /// A piece that was passed to this member, seen from the rings on.
+    fn take_passed(&self) -> Option<usize> {
+        if self.members.len() != 2 {
             return None;
         }
-        self.cursor.store((start + length).next_multiple_of(LINE as u64), Ordering::Relaxed);
-        self.note(self.me, round).refer(start);
-        let first = self.places.rings + self.me * self.places.ring;
-        Some(self.window.address(first + start as usize, length as usize))
+        let Places { rings, passed, piece, .. } = self.places;
+        let at = |index: usize| passed + index * piece;
+        self.hand.take(self.me, |index| self.window.reserve(rings + at(index), piece).is_ok()).map(at)
+    }
+
+    /// What comes next in the ring of this member, seen from the rings on.
+    fn take_in_turn(&self, length: usize) -> Option<usize> {
+        let cursor = self.cursor.load(Ordering::Relaxed) as usize;
+        let start = if cursor + length > self.places.ring { 0 } else { cursor };
+        let end = start + length;
+        if end as u64 > self.reserved.load(Ordering::Relaxed) && !self.reserve(end as u64) {
+            return None;
+        }
+        self.cursor.store(end.next_multiple_of(LINE) as u64, Ordering::Relaxed);
+        Some(self.me * self.places.ring + start)
     }
 
     #[cold]
@@ -473,12 +501,14 @@ impl Board {
     /// This member has read all that it will read of the rounds up to this one.
     #[inline]
     pub fn done(&self, round: u64) {
+        self.hand.done(round);
         self.marks[self.me].set(round);
     }
 
     /// As [`Board::done`], now or with one of the next rounds; whether now.
     #[inline]
     pub fn done_in_time(&self, round: u64) -> bool {
+        self.hand.done(round);
         let mark = &self.marks[self.me];
         let now = round / TELL_EVERY != mark.get() / TELL_EVERY;
         if now {

@@ -25,6 +25,7 @@ mod errand;
 mod event_list;
 mod failure;
 mod far;
+mod hand;
 mod helper;
 mod index;
 mod interface;

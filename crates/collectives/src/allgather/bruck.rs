@@ -25,8 +25,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let mut have = 1;
     while have < size {
         let number = have.min(size - have);
-        builder.send(Peer::Local((rank + size - have) % size), packed.bytes(0, length(number)));
-        builder.receive(Peer::Local((rank + have) % size), packed.bytes(length(have), length(number)));
+        builder.exchange(
+            Peer::Local((rank + size - have) % size),
+            packed.bytes(0, length(number)),
+            Peer::Local((rank + have) % size),
+            packed.bytes(length(have), length(number)),
+        );
         builder.wait();
         have += number;
     }

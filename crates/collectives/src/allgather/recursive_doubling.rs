@@ -26,8 +26,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
         let mine = rank & !(mask - 1);
         let partner = Peer::Local(rank ^ mask);
         let block = if mask == 1 { contribution } else { problem.recv_blocks(mine, mask) };
-        builder.send(partner, block);
-        builder.receive(partner, problem.recv_blocks(mine ^ mask, mask));
+        builder.exchange(partner, block, partner, problem.recv_blocks(mine ^ mask, mask));
         if mask == 1 {
             builder.copy(contribution, own);
         }

@@ -24,8 +24,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
         let gives = at(me + size - round);
         let takes = at(me + size - round - 1);
         let block = if round == 0 { contribution } else { problem.recv_block(gives) };
-        builder.send(Peer::Local(at(me + 1)), block);
-        builder.receive(Peer::Local(at(me + size - 1)), problem.recv_block(takes));
+        builder.exchange(
+            Peer::Local(at(me + 1)),
+            block,
+            Peer::Local(at(me + size - 1)),
+            problem.recv_block(takes),
+        );
         if round == 0 {
             builder.copy(contribution, own);
         }

@@ -53,8 +53,7 @@ pub(crate) fn exchange(
     let mut mask = 1;
     while mask < core.size {
         let partner = me ^ mask;
-        builder.send(peer(core.rank(partner)), sum);
-        builder.receive(peer(core.rank(partner)), other);
+        builder.exchange(peer(core.rank(partner)), sum, peer(core.rank(partner)), other);
         builder.wait();
         if core.first_rank(partner) < core.first_rank(me) {
             builder.reduce(other, sum);

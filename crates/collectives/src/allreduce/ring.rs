@@ -31,14 +31,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
     for round in 0..size - 1 {
         let taken = block(me + 2 * size - round - 1);
         let place = incoming.part(0, taken.count, element);
-        builder.send(next, block(me + 2 * size - round));
-        builder.receive(previous, place);
+        builder.exchange(next, block(me + 2 * size - round), previous, place);
         builder.wait();
         builder.reduce(place, taken);
     }
     for round in 0..size - 1 {
-        builder.send(next, block(me + 2 * size + 1 - round));
-        builder.receive(previous, block(me + 2 * size - round));
+        builder.exchange(next, block(me + 2 * size + 1 - round), previous, block(me + 2 * size - round));
         builder.wait();
     }
     builder.finish()

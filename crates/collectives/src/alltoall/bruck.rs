@@ -38,8 +38,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
                 outgoing.bytes(length(slot), block_bytes),
             );
         }
-        builder.send(Peer::Local((rank + bit) % size), outgoing.bytes(0, total));
-        builder.receive(Peer::Local((rank + size - bit) % size), incoming.bytes(0, total));
+        builder.exchange(
+            Peer::Local((rank + bit) % size),
+            outgoing.bytes(0, total),
+            Peer::Local((rank + size - bit) % size),
+            incoming.bytes(0, total),
+        );
         builder.wait();
         for (slot, distance) in (0..).zip(&travelling) {
             builder.copy(

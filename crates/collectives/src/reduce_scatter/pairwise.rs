@@ -24,8 +24,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
     builder.copy(own, sum);
     for round in 1..size {
         let target = (rank + round) % size;
-        builder.send(Peer::Local(target), operands_for(problem, target));
-        builder.receive(Peer::Local((rank + size - round) % size), incoming);
+        builder.exchange(
+            Peer::Local(target),
+            operands_for(problem, target),
+            Peer::Local((rank + size - round) % size),
+            incoming,
+        );
         builder.wait();
         builder.reduce(incoming, sum);
     }

@@ -25,8 +25,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
     while mask < size {
         let partner = rank ^ mask;
         if partner < size {
-            builder.send(Peer::Local(partner), sum);
-            builder.receive(Peer::Local(partner), other);
+            builder.exchange(Peer::Local(partner), sum, Peer::Local(partner), other);
             builder.wait();
             if partner < rank {
                 builder.reduce(other, result);
