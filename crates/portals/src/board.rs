@@ -337,7 +337,7 @@ impl Board {
 
     fn beside_notes(&self, member: usize, round: u64, length: u64) -> UserAddress {
         let place = self.note(member, round).reference() as usize;
-        if place >= self.places.passed {
+        if place >= self.places.passed && member != self.me {
             self.hand.note_read((place - self.places.passed) / self.places.piece, round);
         }
         self.window.address(self.places.rings + place, length as usize)

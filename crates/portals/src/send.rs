@@ -96,7 +96,7 @@ impl Core {
     /// Whether the target probably sends a long message too, at the same time as this process sends it one, so that all of this one is copied into a piece
     /// before. Long messages come, then, and one is awaited; and the target is not known to answer, which must have the message before.
     pub fn exchanges(&self, target: u32, source: Memory, length: usize, otherwise: Protocol) -> bool {
-        if length <= EXCHANGED_IN_MAILBOX || length > EXCHANGED_MOST {
+        if length <= EXCHANGED_IN_MAILBOX || length > EXCHANGED_MOST || target == self.me {
             return false;
         }
         let answers = self.tallies.of(target).ask();
