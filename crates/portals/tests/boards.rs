@@ -34,7 +34,7 @@ impl Member {
         let bytes = bytes_of(me, round, length);
         place.write(&bytes);
         self.board.post(round, length as u64);
-        if round % 3 == 0 {
+        if round.is_multiple_of(3) {
             // To look at what one has posted oneself changes nothing.
             let mut own = vec![0; length];
             self.board.data(me as u32, round, length as u64).read(&mut own);
@@ -74,7 +74,7 @@ fn play(rounds: &[Round]) -> usize {
         }
         for me in [0, 1] {
             // Who is further behind than this keeps the other from posting.
-            if steps[me].1 || round % 5 == 0 {
+            if steps[me].1 || round.is_multiple_of(5) {
                 members[me].read_all(1 - me, round);
             }
         }
