@@ -350,7 +350,7 @@ impl Board {
     }
 
     /// Where this member is to write `length` bytes, at most [`Board::piece_bytes`], before it posts them in a round for which
-    /// there is room, and whether it has just read that. `None`: there is no memory.
+    /// there is room, and whether that is a piece which goes to and fro. `None`: there is no memory.
     #[inline]
     pub fn take_place(&self, round: u64, length: u64) -> Option<(UserAddress, bool)> {
         if length <= NOTE_BYTES as u64 {

@@ -108,22 +108,30 @@ impl Core {
     /// `at` bytes from its start.
     #[inline]
     pub fn fill(&self, reader: u32, bulk: Bulk, at: usize, memory: Memory, skip: u64, length: usize) {
-        self.transport.fill(bulk, at, length, &mut |target| match memory.place() {
-            Place::Run(source) => {
-                self.tallies.of(reader).pace.copy(target, source.offset(skip as i64), length)
-            }
-            Place::Described(number) => {
-                self.with_described(number, &mut |stream| stream.gather(skip, target, length));
-            }
-        });
+        let pace = &self.tallies.of(reader).pace;
+        self.fill_by(|target, source| pace.copy(target, source, length), bulk, at, memory, skip, length);
     }
 
     /// As [`Core::fill`], of a piece that this process has just read, mostly, and that the reader will answer in: never past the caches.
     pub fn fill_exchanged(&self, bulk: Bulk, memory: Memory, length: usize) {
-        self.transport.fill(bulk, 0, length, &mut |target| match memory.place() {
-            Place::Run(source) => target.copy_to_read(source, length),
+        self.fill_by(|target, source| target.copy_to_read(source, length), bulk, 0, memory, 0, length);
+    }
+
+    /// `copy` is for what is one run of bytes: to the first address, from the second.
+    #[inline]
+    fn fill_by(
+        &self,
+        copy: impl Fn(UserAddress, UserAddress),
+        bulk: Bulk,
+        at: usize,
+        memory: Memory,
+        skip: u64,
+        length: usize,
+    ) {
+        self.transport.fill(bulk, at, length, &mut |target| match memory.place() {
+            Place::Run(source) => copy(target, source.offset(skip as i64)),
             Place::Described(number) => {
-                self.with_described(number, &mut |stream| stream.gather(0, target, length));
+                self.with_described(number, &mut |stream| stream.gather(skip, target, length));
             }
         });
     }

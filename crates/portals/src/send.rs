@@ -117,7 +117,7 @@ impl Core {
         true
     }
 
-    /// Notes of a message that this process receives whether its source has sent it as an answer.
+    /// Notes of a message that this process receives, if it is long, that such come, and whether its source has sent it as an answer.
     #[inline]
     pub fn note_long(&self, source: u32, length: usize) {
         if length > EXCHANGED_IN_MAILBOX {

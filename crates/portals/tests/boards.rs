@@ -29,8 +29,8 @@ struct Member {
 impl Member {
     fn post(&mut self, me: usize, round: u64, length: usize) {
         assert!(self.board.has_room(round, length as u64), "round {round}");
-        let (place, was_read) = self.board.take_place(round, length as u64).expect("memory");
-        self.passed += usize::from(was_read);
+        let (place, goes_to_and_fro) = self.board.take_place(round, length as u64).expect("memory");
+        self.passed += usize::from(goes_to_and_fro);
         let bytes = bytes_of(me, round, length);
         place.write(&bytes);
         self.board.post(round, length as u64);

@@ -309,14 +309,14 @@ impl<'p, 'a> Turn<'p, 'a> {
         let mut at = Share::table_bytes(shares.len());
         let length = at + shares.iter().map(|share| Share::room(share.entry())).sum::<u64>();
         self.make_room(round, length)?;
-        let Some((target, was_read)) = self.board.take_place(round, length) else {
+        let Some((target, goes_to_and_fro)) = self.board.take_place(round, length) else {
             return self.show(round, NO_MEMORY, wake);
         };
         for (index, share) in shares.iter().enumerate() {
             let entry = share.entry();
             target.offset((index * size_of::<u16>()) as i64).write(&entry.to_ne_bytes());
             if !share.away && entry > 0 {
-                self.pack(&share.data, (target.offset(at as i64), was_read))?;
+                self.pack(&share.data, (target.offset(at as i64), goes_to_and_fro))?;
                 at += Share::room(entry);
             }
         }
@@ -404,13 +404,13 @@ impl<'p, 'a> Turn<'p, 'a> {
         self.unpack(data, self.board.data(from, round, posted).offset(skip as i64))
     }
 
-    /// Puts data on the board, where this process has just read, or not.
+    /// Puts data on the board, into a piece that goes to and fro between two, which this process has read last, or into memory that others have.
     #[inline(always)]
-    fn pack(&self, data: &Slice, (target, was_read): (UserAddress, bool)) -> Result<()> {
+    fn pack(&self, data: &Slice, (target, goes_to_and_fro): (UserAddress, bool)) -> Result<()> {
         match self.ground.resolve(&data.span)? {
             Ok(bytes) => {
                 let (source, length) = (bytes.address.offset(data.skip as i64), data.length as usize);
-                if was_read {
+                if goes_to_and_fro {
                     target.copy_to_read(source, length);
                 } else {
                     self.process.pace.copy(target, source, length);
