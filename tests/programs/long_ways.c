@@ -1,5 +1,5 @@
 /* Long messages between ranks that wait go through a pipe up to a length, and longer ones from memory to memory by the kernel. The same bytes arrive, also
- * where one side's have gaps, and each goes its way. */
+ * where one side's have gaps, and each goes its way. Who probes may compute when it has found the message, and is sent no pipe, which it would have to drain. */
 #define _GNU_SOURCE
 #include "tool.h"
 #include <sched.h>
@@ -64,6 +64,25 @@ static void exchange(int length, int turns)
     free(packed);
 }
 
+/* Rank 0 sends to rank 1, which probes already. */
+static void to_one_that_probes(int length, int turns)
+{
+    unsigned char *data = calloc(1, MOST);
+    for (int turn = 0; turn < turns; turn++) {
+        if (rank == 0) {
+            fill(data, length, turn);
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, turn, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(data, length, MPI_BYTE, 1, turn, MPI_COMM_WORLD);
+        } else if (rank == 1) {
+            MPI_Send(NULL, 0, MPI_BYTE, 0, turn, MPI_COMM_WORLD);
+            MPI_Probe(turn % 3 ? 0 : MPI_ANY_SOURCE, turn, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(data, length, MPI_BYTE, 0, turn, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(data, length, length, turn);
+        }
+    }
+    free(data);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -89,6 +108,9 @@ int main(int argc, char **argv)
         over = pvar_value(session, piped) > 0 && pvar_value(session, direct) > 0;
         MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
+    unsigned long long before = pvar_value(session, piped);
+    to_one_that_probes(100000, 100);
+    CHECK_EQUAL(pvar_value(session, piped), before);
     SUCCEEDS(MPI_T_pvar_session_free(&session));
     SUCCEEDS(MPI_T_finalize());
     MPI_Finalize();

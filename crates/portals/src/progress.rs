@@ -261,16 +261,20 @@ impl Core {
     }
 
     /// Shows that this process waits for something that is no message to be received: what is sent to it meanwhile may find it
-    /// computing when it is received.
+    /// computing when it is received. Until it shows itself that it does not.
+    #[inline]
+    pub fn show_searching(&self, awaited: Option<ProcessId>) {
+        match awaited {
+            Some(awaited) if self.is_far(awaited.0) => self.show_looking(Some(awaited)),
+            _ => self.transport.show(Waiting::ForElse),
+        }
+    }
+
+    /// The same until [`crate::Interface::leave`].
     #[inline]
     pub fn show_watching(&self, awaited: Option<ProcessId>) {
-        match awaited {
-            Some(awaited) if self.is_far(awaited.0) => self.show_waiting(Some(awaited)),
-            _ => {
-                self.transport.show(Waiting::ForElse);
-                self.is_back();
-            }
-        }
+        self.show_searching(awaited);
+        self.is_back();
     }
 
     /// Whether there is something to move that was begun: a transfer, a pipe, what could not be sent.

@@ -56,7 +56,7 @@ impl Core {
         if came || spins == 0 {
             return came;
         }
-        self.show_looking(awaited);
+        self.show_searching(awaited);
         let began = self.watched_since();
         for _ in 0..spins {
             came = self.transport.poll(self.me);
