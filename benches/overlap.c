@@ -1,7 +1,10 @@
 /* Overlap by COMB's post-work-wait method: post, compute without calling MPI for about twice the transfer's time, wait. The result is the share of the
  * transfer's time that disappears behind the computation, from 0 (none) to 1 (all). Three cases: the receiver computes, its receive posted before the
  * message comes; the receiver computes, its receive posted when the message is already known to be there, while the sender waits in MPI_Send; the sender
- * computes while the receiver waits. Rank 0 receives. */
+ * computes while the receiver waits. Rank 0 receives.
+ *
+ * That share is of each library's own time: one that moves twice as fast has half as long to hide it in. What a program gets is how long both take together
+ * where the work is the same for all, 0.2 ns for each byte, which is more than any library needs to move it. */
 #include "bench.h"
 
 enum which { receiver, receiver_late, sender };
@@ -47,6 +50,7 @@ static double exchange(unsigned char *data, int bytes, enum which computing, lon
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"overlap-receiver-computes", "overlap-receiver-computes-late", "overlap-sender-computes"};
+    static const char *const times[] = {"together-receiver-computes", "together-receiver-computes-late", "together-sender-computes"};
     static const int sizes[] = {100000, 1000000, 16000000};
     enum { most = 101 };
     static double alone[most], both[most];
@@ -60,7 +64,7 @@ int main(int argc, char **argv)
             exchange(data, bytes, computing, 0);
             /* Both sides write or wait about as long as the transfer takes, and the work takes it twice. */
             int count = repetitions(exchange(data, bytes, computing, 0) * 4, 7, most);
-            double hidden;
+            double hidden, together;
             do {
                 for (int round = 0; round < count; round++)
                     alone[round] = exchange(data, bytes, computing, 0);
@@ -74,7 +78,13 @@ int main(int argc, char **argv)
                     alone[round] = now() - start;
                 }
                 hidden = 1 - (median(both, count) - median(alone, count)) / transfer;
+                long same = (long)(bytes * 0.2e-9 * rate);
+                for (int round = 0; round < count; round++)
+                    both[round] = exchange(data, bytes, computing, same);
+                together = median(both, count);
             } while (disturbed());
+            MPI_Bcast(&together, 1, MPI_DOUBLE, side, MPI_COMM_WORLD);
+            result(times[computing], bytes, together * 1e6, "us");
             MPI_Bcast(&hidden, 1, MPI_DOUBLE, side, MPI_COMM_WORLD);
             result(names[computing], bytes, hidden < 0 ? 0 : hidden > 1 ? 1 : hidden, "share");
         }
