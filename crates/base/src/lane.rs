@@ -30,12 +30,16 @@ pub const FIRST_BYTES: usize = (WORDS - HEAD) * 8;
 pub const MOST_FURTHER: usize = 127;
 /// In the number of slots that follow: the bytes lie in a run, and their number in the first word behind the head.
 const IN_RUN: usize = 128;
-/// Runs of a lane that has them.
-pub const RUNS: usize = 16;
-/// Bytes of a run.
+/// Positions of a lane that have places for runs, and from one place to the next.
+pub const RUNS: usize = 64;
+const RUN_STRIDE: usize = 4 << 10;
+/// Bytes of the longest run, which takes up the places of the positions that follow too.
 pub const RUN_BYTES: usize = 16 << 10;
+/// Memory for the runs of a lane. A run that begins near the end goes on behind the last place.
+pub const RUNS_BYTES: usize = RUNS * RUN_STRIDE + RUN_BYTES - RUN_STRIDE;
 /// Bytes of a run that are shown at once.
 pub(crate) const STEP: usize = 2 << 10;
+const _: () = assert!(STEP <= RUN_STRIDE && RUN_BYTES / STEP <= RUNS);
 /// So many slots ahead of the one that it fills a producer has the line of a slot brought to it, where a message takes one slot: the stores of a
 /// call fill the processor's store buffer, so that the lines of very few messages would be on their way at once.
 const WRITTEN_AHEAD: usize = 16;
@@ -144,17 +148,22 @@ impl<'a> Lane<'a> {
         Lane { control, slots, runs: None }
     }
 
-    /// The lane with `RUNS * RUN_BYTES` bytes of memory for runs. All who use it give the same.
+    /// The lane with [`RUNS_BYTES`] of memory for runs. All who use it give the same.
     #[must_use]
     #[inline(always)]
     pub fn with_runs(self, runs: UserAddress) -> Lane<'a> {
         Lane { runs: Some(runs), ..self }
     }
 
-    /// The run of a message at `position`.
+    /// The run of a message at `position`, which takes as many positions as it has steps.
     #[inline(always)]
     fn run_at(runs: UserAddress, position: u64) -> UserAddress {
-        runs.offset((position as usize % RUNS * RUN_BYTES) as i64)
+        runs.offset(Lane::run_offset(position))
+    }
+
+    #[inline(always)]
+    pub(crate) fn run_offset(position: u64) -> i64 {
+        (position as usize % RUNS * RUN_STRIDE) as i64
     }
 
     #[inline(always)]
@@ -535,7 +544,7 @@ mod tests {
     #[test]
     fn messages_in_runs_of_every_length_arrive_whole() {
         let (control, slots) = (LaneControl::default(), (0..32).map(|_| Slot::default()).collect::<Vec<_>>());
-        let memory = crate::Scratch::new(RUNS * RUN_BYTES);
+        let memory = crate::Scratch::new(RUNS_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
         let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
@@ -566,8 +575,9 @@ mod tests {
     /// A run is not written again while its message may still be read, however many short ones come after it.
     #[test]
     fn a_run_in_use_is_not_given_out() {
-        let (control, slots) = (LaneControl::default(), (0..64).map(|_| Slot::default()).collect::<Vec<_>>());
-        let memory = crate::Scratch::new(RUNS * RUN_BYTES);
+        let (control, slots) =
+            (LaneControl::default(), (0..128).map(|_| Slot::default()).collect::<Vec<_>>());
+        let memory = crate::Scratch::new(RUNS_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = Plain::new(0);
         let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };

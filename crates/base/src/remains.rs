@@ -93,7 +93,7 @@ impl Lane<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::lane::{LaneControl, Producer, RUN_BYTES, RUNS, Slot};
+    use crate::lane::{LaneControl, Producer, RUN_BYTES, RUNS_BYTES, Slot};
     use crate::{Scratch, UserAddress};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicU64;
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_the_dead_have_left_is_passed_and_all_else_is_there() {
         let (control, slots) = (LaneControl::default(), (0..32).map(|_| Slot::default()).collect::<Vec<_>>());
-        let memory = Scratch::new(RUNS * RUN_BYTES);
+        let memory = Scratch::new(RUNS_BYTES);
         let lane = Lane::new(&control, &slots).with_runs(memory.address());
         let known = AtomicU64::new(0);
         let source = Scratch::new(1000);

@@ -17,7 +17,7 @@ use crate::atomics::{AtomicU64, Ordering};
 use crate::lane::{Arrived, HEAD, Lane, MOST_FURTHER, Producer, RUN_BYTES, RUNS, Slot};
 
 /// Slots of a shuttle.
-pub const SLOTS: usize = 32;
+pub const SLOTS: usize = 64;
 /// Bytes of its run.
 pub const BYTES: usize = RUN_BYTES;
 /// Where a message starts.
@@ -83,7 +83,7 @@ impl<'a> Shuttle<'a> {
     #[inline(always)]
     pub fn new(slots: &'a [Slot], lane: Lane<'a>, run: UserAddress) -> Shuttle<'a> {
         // The only run that a message in these slots has.
-        let lane = lane.with_runs(run.offset(-((START as usize % RUNS * RUN_BYTES) as i64)));
+        let lane = lane.with_runs(run.offset(-Lane::run_offset(START)));
         Shuttle { slots, lane }
     }
 

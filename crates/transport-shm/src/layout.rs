@@ -4,8 +4,9 @@
 //! page 0                  header
 //! PAGE + rank * STRIDE    the rank's area:
 //!   + 0                   station, and behind it the counters (laid out by the counters crate): one page
+//!   + KEPT_AT             the bulk pieces that the rank keeps, a word each, 0 for none: one page
 //!   + SLOTS_AT            lanes * slots_per_lane message slots, 64 bytes each
-//!   + RUNS_AT             lanes * RUNS runs of the lanes
+//!   + RUNS_AT             memory for the runs of each lane
 //!   + NIC_AT              memory of the virtual NIC (laid out by the portals crate)
 //!   + BULK_AT             bulk memory that this rank sends from
 //!   + BOARD_AT            boards of the communicators that this rank leads (laid out by the portals crate)
@@ -13,10 +14,9 @@
 //! further on              segments, where the ranks put them (see `segments_of`); the file is as long as the last one needs
 //! ```
 
-use crate::pool::CLASSES;
 use parnass_base::atomics::{AtomicU32, AtomicU64};
 use parnass_base::doorbell::Doorbell;
-use parnass_base::lane::{LaneControl, MOST_FURTHER, RUN_BYTES, RUNS, Slot};
+use parnass_base::lane::{LaneControl, MOST_FURTHER, RUNS_BYTES, Slot};
 use parnass_base::remains::Pushing;
 use parnass_base::shuttle::{self, Turn};
 use parnass_base::{PAGE, Record, Word32, Word64};
@@ -26,19 +26,22 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 23;
+pub const LAYOUT_VERSION: u32 = 24;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
 pub const SLOTS_BYTES: usize = 256 << 10;
 /// Where the counters start in a rank's area: at the end of the station's page.
 pub const COUNTERS_AT: usize = PAGE - COUNTERS_BYTES;
+/// Where a rank notes the bulk pieces that it keeps, if there are at most [`LANES`] ranks; how many they may be.
+pub const KEPT_AT: usize = PAGE;
+pub const KEPT: usize = PAGE / size_of::<AtomicU64>();
 /// Where the slots start in a rank's area.
-pub const SLOTS_AT: usize = PAGE;
+pub const SLOTS_AT: usize = KEPT_AT + KEPT * size_of::<AtomicU64>();
 /// Where the runs start in a rank's area.
 pub const RUNS_AT: usize = SLOTS_AT + SLOTS_BYTES;
 /// Room for the runs of one lane.
-pub const LANE_RUNS_BYTES: usize = RUNS * RUN_BYTES;
+pub const LANE_RUNS_BYTES: usize = RUNS_BYTES.next_multiple_of(PAGE);
 /// Where the NIC's memory starts in a rank's area.
 pub const NIC_AT: usize = RUNS_AT + LANES * LANE_RUNS_BYTES;
 /// How much there is of it.
@@ -145,11 +148,9 @@ pub struct Station {
     pub processors: [Word64; 8],
     /// Threads that are pushing to lanes that other ranks use too.
     pub pushing: Pushing,
-    /// The bulk pieces that it has read last, by class; 0: none.
-    pub kept: [AtomicU64; CLASSES],
     /// The turns of its shuttles, by the rank of the other side.
     pub turns: [Turn; LANES],
-    _reserved: [Word64; 8 * 8 - CLASSES],
+    _reserved: [Word64; 8 * 8],
     /// Heads and tails of the lanes.
     pub lanes: [LaneControl; LANES],
 }

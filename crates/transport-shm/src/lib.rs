@@ -1,6 +1,7 @@
 //! Shared memory between the ranks of one machine.
 
 mod crowd;
+mod kept;
 mod layout;
 mod memory;
 mod patience;

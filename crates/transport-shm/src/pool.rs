@@ -7,14 +7,10 @@
 //! Where memory is written that lies in another core's own cache, that core has to be asked first, line by line; on
 //! some machines (virtual ones above all) this runs at a tenth of the speed of a copy. So pieces of a size that is in
 //! use take turns, enough of them that a piece has left the cache of whoever read it when its turn comes again.
-//!
-//! What this process has read itself lies in its own cache, and is written without asking anybody. So a process keeps the piece of each size that it
-//! read last, whoever owns that, and answers in it: a message and its answer lie in the same memory.
 
 use crate::layout::{BULK_BYTES, Piece, Station};
 use parnass_base::Window;
 use parnass_base::atomics::Ordering;
-use parnass_transport::Bulk;
 use std::collections::VecDeque;
 
 /// The smallest piece holds `1 << SMALLEST` bytes.
@@ -146,34 +142,9 @@ fn bytes_of(class: usize) -> usize {
 }
 
 /// The class of the pieces for `length` bytes.
-fn class_for(length: usize) -> Option<usize> {
+pub fn class_for(length: usize) -> Option<usize> {
     let class = (usize::BITS - length.saturating_sub(1).leading_zeros()).max(SMALLEST) - SMALLEST;
     Some(class as usize).filter(|class| *class < CLASSES)
-}
-
-/// Whether a process with this station keeps a piece for `length` bytes.
-pub fn has_kept(station: &Station, length: usize) -> bool {
-    class_for(length).is_some_and(|class| station.kept[class].load(Ordering::Relaxed) != 0)
-}
-
-/// Takes a piece for `length` bytes that a process with this station keeps: its own, or that of a peer where nothing else is left.
-pub fn take_kept(station: &Station, length: usize, larger: bool) -> Option<Bulk> {
-    let first = class_for(length)?;
-    let last = if larger { CLASSES - 1 } else { first };
-    station.kept[first..=last].iter().find_map(|kept| {
-        // Mostly there is none where messages go one way.
-        if kept.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        // Acquire pairs with the release in `keep`.
-        Some(Bulk(kept.swap(0, Ordering::Acquire))).filter(|bulk| bulk.0 != 0)
-    })
-}
-
-/// Keeps a piece of `class` that the process with this station has read. The one that goes back to its owner instead.
-pub fn keep(station: &Station, class: usize, bulk: Bulk) -> Option<Bulk> {
-    let earlier = station.kept[class.min(CLASSES - 1)].swap(bulk.0, Ordering::AcqRel);
-    Some(Bulk(earlier)).filter(|bulk| bulk.0 != 0)
 }
 
 /// Gives a piece at `offset` back to the owner of `window` and `station`.

@@ -1,15 +1,18 @@
 //! The transport over the job's memory.
 
+mod pieces;
 mod push;
+mod rows;
 mod shuttles;
 
+use crate::kept::Kept;
 use crate::layout::{
-    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, LANE_RUNS_BYTES, LANES, NIC_AT,
-    NIC_BYTES, Piece, RUNS_AT, SHUTTLE_RUNS_AT, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
+    self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, KEPT, KEPT_AT, LANE_RUNS_BYTES,
+    LANES, NIC_AT, NIC_BYTES, Piece, RUNS_AT, SHUTTLE_RUNS_AT, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
-use crate::pool::{self, HEAD, LARGEST, Pool};
+use crate::pool::{HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
@@ -28,7 +31,7 @@ use push::LENGTH_BITS;
 use shuttles::{Runs, Side};
 use std::io;
 use std::mem::offset_of;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A peer, as seen from here.
@@ -38,6 +41,8 @@ struct Peer {
     /// The slots of all its lanes, one lane after the other.
     slots: Table<Slot>,
     bulk: Window,
+    /// The pieces that it keeps.
+    kept: Table<AtomicU64>,
     /// Where the runs of its lanes start, one lane after the other; `slots` keeps the mapping.
     runs: UserAddress,
     /// The slots of the shuttles between it and each rank before it, and where their runs start.
@@ -107,8 +112,8 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
-    /// Whether the pieces that were read last are kept: not where so many ranks might keep them that their owners had none.
-    keeps: bool,
+    /// The pieces that were read last; none where so many ranks might keep them that their owners had none.
+    kept: Option<Kept>,
     segments: Segments,
     /// Asked for when the first long message comes.
     past_caches: OnceLock<usize>,
@@ -157,6 +162,7 @@ impl SharedMemory {
                     station: memory.station(number),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
+                    kept: area.table(KEPT_AT, KEPT),
                     runs: area.address(RUNS_AT, LANES * LANE_RUNS_BYTES),
                     shuttles: area.table(SHUTTLES_AT, LANES * shuttle::SLOTS),
                     shuttle_runs: area.address(SHUTTLE_RUNS_AT, LANES * shuttle::BYTES),
@@ -187,6 +193,8 @@ impl SharedMemory {
             let message = format!("rank {rank} of the job is taken by another process");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
+        let kept = (size as usize <= lanes)
+            .then(|| Kept::new(whole.table(PAGE + rank as usize * STRIDE + KEPT_AT, KEPT)));
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         let mut transport = SharedMemory {
             patience,
@@ -208,7 +216,7 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
-            keeps: size as usize <= lanes,
+            kept,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),
             next_run: AtomicU64::new(0),
@@ -263,30 +271,6 @@ impl SharedMemory {
         } else if shares {
             self.rung_with_fences.store(true, Ordering::Relaxed);
         }
-    }
-
-    fn lock_pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn claim_for(&self, length: usize, keep: bool) -> Option<Bulk> {
-        if self.keeps
-            && !keep
-            && let kept @ Some(_) = pool::take_kept(&self.own().station, length, false)
-        {
-            return kept;
-        }
-        match self.lock_pool().claim(&self.own().station, length, keep) {
-            Some(offset) => Some(Bulk(u64::from(self.rank) << 40 | offset as u64)),
-            None if self.keeps => {
-                self.peers.iter().find_map(|peer| pool::take_kept(&peer.station, length, true))
-            }
-            None => None,
-        }
-    }
-
-    fn piece(&self, bulk: Bulk) -> (&Peer, usize) {
-        (self.peer((bulk.0 >> 40) as u32), (bulk.0 & ((1 << 40) - 1)) as usize)
     }
 
     /// Whether the kernel lets this process reach the memory of `peer`; asked once.
@@ -530,9 +514,7 @@ impl Transport for SharedMemory {
 
     fn runs_ahead(&self, length: usize) -> bool {
         // Shorter ones need no bulk memory, mostly.
-        length > self.lane_bytes
-            && !pool::has_kept(&self.own().station, length)
-            && self.lock_pool().runs_ahead(&self.own().station, length)
+        length > self.lane_bytes && self.uses_up_pieces(length)
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {
@@ -541,10 +523,7 @@ impl Transport for SharedMemory {
 
     fn keep(&self, message: &Arrived, length: usize) -> Option<Bulk> {
         let bulk = self.claim_for(length, true)?;
-        let (peer, offset) = self.piece(bulk);
-        // SAFETY: inside the mapping, which `self` keeps.
-        let target = unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD, length)) };
-        if message.copy_to(lane::HEAD, target, length) {
+        if message.copy_to(lane::HEAD, self.bytes_of(bulk, 0, length), length) {
             return Some(bulk);
         }
         self.discard(bulk);
@@ -556,9 +535,7 @@ impl Transport for SharedMemory {
     }
 
     fn fill(&self, bulk: Bulk, skip: usize, length: usize, write: &mut dyn FnMut(UserAddress)) {
-        let (peer, offset) = self.piece(bulk);
-        // SAFETY: inside the mapping, which `self` keeps.
-        write(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
+        write(self.bytes_of(bulk, skip, length));
     }
 
     fn drain(
@@ -569,21 +546,16 @@ impl Transport for SharedMemory {
         target: UserAddress,
         length: usize,
     ) -> Result<(), MemoryError> {
-        let (peer, offset) = self.piece(bulk);
-        let offset = offset + HEAD + skip;
         if owner == self.rank {
-            peer.bulk.copy_out(offset, target, length);
+            let (peer, offset) = self.piece(bulk);
+            peer.bulk.copy_out(offset + HEAD + skip, target, length);
             return Ok(());
         }
-        // SAFETY: inside the mapping, which `self` keeps.
-        let local = unsafe { UserAddress::new(peer.bulk.pointer(offset, length)) };
-        self.move_bytes(Way::Write, owner, target, local, length)
+        self.move_bytes(Way::Write, owner, target, self.bytes_of(bulk, skip, length), length)
     }
 
     fn drain_by(&self, bulk: Bulk, skip: usize, length: usize, read: &mut dyn FnMut(UserAddress)) {
-        let (peer, offset) = self.piece(bulk);
-        // SAFETY: inside the mapping, which `self` keeps.
-        read(unsafe { UserAddress::new(peer.bulk.pointer(offset + HEAD + skip, length)) });
+        read(self.bytes_of(bulk, skip, length));
     }
 
     fn past_caches(&self) -> usize {
@@ -592,15 +564,7 @@ impl Transport for SharedMemory {
     }
 
     fn discard(&self, bulk: Bulk) {
-        let (peer, offset) = self.piece(bulk);
-        if !self.keeps {
-            return pool::give_back(&peer.bulk, &peer.station, offset);
-        }
-        let class = peer.bulk.reference::<Piece>(offset).class.get();
-        if let Some(earlier) = pool::keep(&self.own().station, class as usize, bulk) {
-            let (peer, offset) = self.piece(earlier);
-            pool::give_back(&peer.bulk, &peer.station, offset);
-        }
+        self.has_read(bulk);
     }
 
     fn pipe_bytes(&self, _peer: u32) -> usize {

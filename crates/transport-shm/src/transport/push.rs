@@ -58,6 +58,13 @@ impl SharedMemory {
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
             return self.post_long(target, tag, head, source, length, follow);
         }
+        if length > lane::FIRST_BYTES
+            && self.patience.yields() == 0
+            && peer.side.as_ref().is_some_and(|side| side.leaves_slots(length))
+            && self.post_long(target, tag, head, source, length, follow) == Posting::Posted
+        {
+            return Posting::Posted;
+        }
         let (lane, producer) = self.outgoing(peer, follow);
         if !BESIDE
             && let Some(side) = &peer.side
@@ -125,6 +132,9 @@ impl SharedMemory {
         }
         let (lane, producer) = self.outgoing(peer, Follow::Nothing);
         if !producer.overlaps {
+            return Posting::TooLong;
+        }
+        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length)) {
             return Posting::TooLong;
         }
         if let Some(side) = &peer.side

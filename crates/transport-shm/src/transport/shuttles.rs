@@ -1,5 +1,6 @@
 //! Messages that lie in the lines of the message that they answer, see [`parnass_base::shuttle`].
 
+use super::rows::Rows;
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -187,6 +188,7 @@ pub(super) struct Side {
     answers: Answers,
     /// Of who leads.
     worth: Worth,
+    rows: Rows,
     /// Messages to the peer since something came from it, and how often in a row it was one when something came.
     sent: AtomicU32,
     lone: AtomicU32,
@@ -248,6 +250,7 @@ impl Side {
             first: rank < other,
             answers: Answers::default(),
             worth: Worth::default(),
+            rows: Rows::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
             thread: AtomicU32::new(0),
@@ -292,7 +295,7 @@ impl Side {
         producer: Producer<'_>,
         length: usize,
     ) -> Option<(Shuttle<'_>, u64)> {
-        self.sent.store(self.sent.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        self.count();
         if !producer.alone {
             self.note_thread();
         }
@@ -313,6 +316,28 @@ impl Side {
         self.asked.store(true, Ordering::Relaxed);
         self.waits.store(true, Ordering::Relaxed);
         Some((self.shuttle(), turn))
+    }
+
+    /// Whether the next message to the peer follows another, and goes by a run though slots would take it.
+    #[inline(always)]
+    pub(super) fn leaves_slots(&self, length: usize) -> bool {
+        self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_slots(length)
+    }
+
+    /// Whether the next message to the peer follows another, and goes by a piece though a run would take it.
+    #[inline]
+    pub(super) fn leaves_runs(&self, length: usize) -> bool {
+        let leaves = self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_runs(length);
+        if leaves {
+            self.count();
+        }
+        leaves
+    }
+
+    /// Counts a message to the peer.
+    #[inline(always)]
+    fn count(&self) {
+        self.sent.store(self.sent.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
     }
 
     /// Notes which thread sends. Messages of several are no row, and where threads take turns again and again none ever is.
@@ -525,7 +550,7 @@ mod tests {
 
     #[test]
     fn answers_go_by_shuttle_and_rows_by_the_lane_in_their_order() {
-        for (length, drivers) in [(8, [1, 2]), (40, [1, 2]), (1000, [0, 1]), (8192, [1, 2])] {
+        for (length, drivers) in [(8, [1, 2]), (40, [1, 2]), (1000, [0, 1]), (2000, [1, 2])] {
             let job = job(3);
             let before = turn(&job[1], 2);
             let mut number = 0;

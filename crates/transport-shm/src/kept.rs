@@ -1,0 +1,213 @@
+//! Pieces of bulk memory that a process has read, and keeps to write what it sends next into them.
+//!
+//! What a process has read lies in its own cache, and is written without asking anybody. So a message and its answer lie in the same memory, whoever owns
+//! that; and those that two processes send each other many at a time swap theirs. The piece that was read last is taken first.
+//!
+//! One of each size is kept by anybody. A process keeps more where it misses them, which is where it sends as many as it receives, and
+//! gives them up again where it only receives. Which they are stands in shared memory, so that an owner that has none left may take its own back.
+
+use crate::layout::KEPT;
+use crate::pool::{CLASSES, class_for};
+use parnass_base::Table;
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
+use parnass_transport::Bulk;
+
+/// Pieces of each class that a process keeps, at most: of 64 bytes to 512, of 1 KiB to 16, and of longer ones a mebibyte.
+const MOST: [usize; CLASSES] = [1, 1, 1, 1, 64, 64, 64, 64, 64, 32, 16, 8, 4, 2, 1, 1];
+/// Where those of each class are noted, and where they end.
+const FROM: [usize; CLASSES + 1] = {
+    let mut from = [0; CLASSES + 1];
+    let mut class = 0;
+    while class < CLASSES {
+        from[class + 1] = from[class] + MOST[class];
+        class += 1;
+    }
+    from
+};
+const _: () = assert!(FROM[CLASSES] <= KEPT);
+/// Pieces that find no room, for each that is kept, until all but one are given up.
+const IDLE: u32 = 4;
+
+/// What a process keeps.
+#[derive(Debug)]
+pub struct Kept {
+    /// The pieces, by class; 0: none.
+    pieces: Table<AtomicU64>,
+    classes: [Class; CLASSES],
+}
+
+/// What its process knows of those of one class. Threads may disagree: then a piece that is there is found later, and none is lost.
+#[derive(Debug)]
+struct Class {
+    count: AtomicU32,
+    room: AtomicU32,
+    /// Pieces that found no room since one was taken.
+    idle: AtomicU32,
+}
+
+impl Kept {
+    /// What the process keeps whose pieces are noted there.
+    pub fn new(pieces: Table<AtomicU64>) -> Kept {
+        let class = |_| Class { count: AtomicU32::new(0), room: AtomicU32::new(1), idle: AtomicU32::new(0) };
+        Kept { pieces, classes: std::array::from_fn(class) }
+    }
+
+    fn of(&self, class: usize) -> (&[AtomicU64], &Class) {
+        (&self.pieces[FROM[class]..FROM[class + 1]], &self.classes[class])
+    }
+
+    /// Whether there is a piece for `length` bytes.
+    pub fn has(&self, length: usize) -> bool {
+        class_for(length).is_some_and(|class| self.classes[class].count.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Takes the last piece for `length` bytes.
+    pub fn take(&self, length: usize) -> Option<Bulk> {
+        let (pieces, class) = self.of(class_for(length)?);
+        let mut count = class.count.load(Ordering::Relaxed) as usize;
+        let mut taken = None;
+        while taken.is_none() && count != 0 {
+            count -= 1;
+            taken = take_from(&pieces[count]);
+        }
+        class.count.store(count as u32, Ordering::Relaxed);
+        if taken.is_some() {
+            class.idle.store(0, Ordering::Relaxed);
+        } else {
+            let room = class.room.load(Ordering::Relaxed);
+            class.room.store((2 * room).min(pieces.len() as u32), Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Keeps a piece of `class` that was read. Those that go back to their owners instead are told to `give_back`.
+    pub fn keep(&self, class: usize, bulk: Bulk, mut give_back: impl FnMut(Bulk)) {
+        let (pieces, class) = self.of(class.min(CLASSES - 1));
+        let (count, room) = (class.count.load(Ordering::Relaxed), class.room.load(Ordering::Relaxed));
+        let has_room = count < room;
+        let at = if has_room { count } else { room - 1 };
+        // Release pairs with the acquire in `take_from`.
+        let earlier = pieces[at as usize].swap(bulk.0, Ordering::AcqRel);
+        if earlier != 0 {
+            give_back(Bulk(earlier));
+        }
+        if has_room {
+            return class.count.store(count + 1, Ordering::Relaxed);
+        }
+        let idle = class.idle.load(Ordering::Relaxed) + 1;
+        class.idle.store(idle, Ordering::Relaxed);
+        if room > 1 && idle > IDLE * room {
+            class.room.store(1, Ordering::Relaxed);
+            class.count.store(1, Ordering::Relaxed);
+            pieces[1..].iter().filter_map(take_from).for_each(give_back);
+        }
+    }
+}
+
+fn take_from(place: &AtomicU64) -> Option<Bulk> {
+    // Mostly there is none where messages go one way.
+    if place.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    // Acquire pairs with the release in `keep`.
+    Some(Bulk(place.swap(0, Ordering::Acquire))).filter(|bulk| bulk.0 != 0)
+}
+
+/// Takes a piece for `length` bytes or more that is noted in `pieces`, whoever keeps it: where nothing else is left.
+pub fn steal(pieces: &[AtomicU64], length: usize) -> Option<Bulk> {
+    pieces[FROM[class_for(length)?]..].iter().find_map(take_from)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use parnass_base::{PAGE, Region};
+    use proptest::prelude::*;
+    use std::collections::{HashSet, VecDeque};
+
+    const LENGTH: usize = 10_000;
+
+    fn kept() -> Kept {
+        Kept::new(Region::private(PAGE).unwrap().window(0, PAGE).table(0, KEPT))
+    }
+
+    fn class() -> usize {
+        class_for(LENGTH).unwrap()
+    }
+
+    /// Two that send each other windows of messages: what each claims, from what it keeps or else new, and what goes back.
+    fn exchange(sides: &[Kept; 2], window: usize, next: &mut u64) -> (usize, usize) {
+        let (mut claimed, mut back) = (0, 0);
+        let mut send = |side: &Kept| -> Vec<Bulk> {
+            let mut piece = || {
+                side.take(LENGTH).unwrap_or_else(|| {
+                    claimed += 1;
+                    *next += 1;
+                    Bulk(*next)
+                })
+            };
+            (0..window).map(|_| piece()).collect()
+        };
+        let sent = [send(&sides[0]), send(&sides[1])];
+        for (side, pieces) in sides.iter().rev().zip(sent) {
+            pieces.into_iter().for_each(|piece| side.keep(class(), piece, |_| back += 1));
+        }
+        (claimed, back)
+    }
+
+    #[test]
+    fn two_that_send_each_other_many_swap_them_and_one_that_only_receives_keeps_one() {
+        let (sides, mut next) = ([kept(), kept()], 0);
+        assert_eq!(exchange(&sides, 1, &mut next), (2, 0));
+        assert_eq!(exchange(&sides, 1, &mut next), (0, 0));
+        for window in [5, 32, 64] {
+            for _ in 0..6 {
+                exchange(&sides, window, &mut next);
+            }
+            assert_eq!(exchange(&sides, window, &mut next), (0, 0), "windows of {window}");
+        }
+        let mut back = 0;
+        for _ in 0..1000 {
+            next += 1;
+            sides[0].keep(class(), Bulk(next), |_| back += 1);
+        }
+        assert_eq!(back, 1000 + 64 - 1);
+        assert!(sides[0].has(LENGTH) && !sides[0].has(100));
+        assert_eq!(sides[0].take(LENGTH).map(|bulk| bulk.0), Some(next), "the last one");
+    }
+
+    #[test]
+    fn an_owner_takes_its_own_back_whatever_their_size() {
+        let kept = kept();
+        for class in 0..CLASSES {
+            kept.keep(class, Bulk(class as u64 + 1), |_| unreachable!("there is room for one"));
+        }
+        let stolen: Vec<u64> =
+            std::iter::from_fn(|| steal(&kept.pieces, LENGTH).map(|bulk| bulk.0)).collect();
+        assert_eq!(stolen, (class() as u64 + 1..=CLASSES as u64).collect::<Vec<_>>());
+        assert!(kept.take(LENGTH).is_none() && kept.take(100).is_some());
+    }
+
+    proptest! {
+        /// Whatever is kept, taken, stolen and given back, each piece is in one place.
+        #[test]
+        fn no_piece_is_lost_or_there_twice(steps in prop::collection::vec((0..8u8, 0..40usize), 1..60)) {
+            let (kept, mut free) = (kept(), VecDeque::from_iter(1..=200u64));
+            for (kind, count) in steps {
+                for _ in 0..count {
+                    match kind {
+                        0..3 => free.extend(kept.take(LENGTH).map(|bulk| bulk.0)),
+                        3 => free.extend(steal(&kept.pieces, LENGTH).map(|bulk| bulk.0)),
+                        _ => {
+                            let Some(piece) = free.pop_front() else { break };
+                            kept.keep(class(), Bulk(piece), |bulk| free.push_back(bulk.0));
+                        }
+                    }
+                }
+            }
+            free.extend(std::iter::from_fn(|| steal(&kept.pieces, LENGTH).map(|bulk| bulk.0)));
+            prop_assert_eq!(free.len(), 200);
+            prop_assert_eq!(free.iter().collect::<HashSet<_>>().len(), 200);
+        }
+    }
+}

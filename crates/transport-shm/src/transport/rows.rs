@@ -1,0 +1,110 @@
+//! How messages travel that follow each other without an answer, found out by the time that rows of them take.
+//!
+//! A lone message is there soonest where its receiver looks anyway. In a row it matters more that its memory is not in the cache of who has just read it: runs
+//! of a lane are written again while they are still there, and the slots of a lane are looked at one by one; pieces of bulk memory take turns until they have
+//! left that cache. Which costs less depends on the length, on the processor, and on how near to each other the cores are.
+
+use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use parnass_base::choice::Choice;
+use parnass_base::clock;
+
+/// Shorter messages of a row go through slots.
+const IN_SLOTS: usize = 320;
+/// Longer ones than slots take, up to so many bytes, go through runs.
+const IN_RUNS: usize = 2 << 10;
+/// Lengths that are told apart: what slots take, and up to 4, 8 and more KiB.
+const CLASSES: usize = 4;
+/// Messages whose time is taken together.
+const TIMED: u32 = 32;
+
+/// What is known of the rows to one peer.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    ways: [Choice<2>; CLASSES],
+    /// The length of those whose time is taken, how many there were, and when the first one began.
+    class: AtomicU32,
+    messages: AtomicU32,
+    began: AtomicU64,
+    /// Whether the next message has been told already to take a piece.
+    told: AtomicBool,
+}
+
+impl Rows {
+    /// Whether a message of a row that slots would take goes by a run instead.
+    #[inline]
+    pub(super) fn leaves_slots(&self, length: usize) -> bool {
+        length >= IN_SLOTS && self.next(0) == 0
+    }
+
+    /// Whether a message of a row goes by a piece and not by a run. The same message may be asked about twice.
+    #[inline]
+    pub(super) fn leaves_runs(&self, length: usize) -> bool {
+        if length <= IN_RUNS || self.told.swap(false, Ordering::Relaxed) {
+            return length > IN_RUNS;
+        }
+        let class = 1 + usize::from(length > 4 << 10) + usize::from(length > 8 << 10);
+        let leaves = self.next(class) == 0;
+        self.told.store(leaves, Ordering::Relaxed);
+        leaves
+    }
+
+    fn next(&self, class: usize) -> usize {
+        self.next_at(class, clock::nanoseconds)
+    }
+
+    /// The way of the next message. Where several threads ask at once, some of what they learn is lost.
+    fn next_at(&self, class: usize, now: impl FnOnce() -> u64) -> usize {
+        let is_other = class as u32 != self.class.load(Ordering::Relaxed);
+        let messages = if is_other { 0 } else { self.messages.load(Ordering::Relaxed) };
+        if messages == 0 || messages == TIMED {
+            let now = now();
+            if messages == TIMED {
+                let took = now.saturating_sub(self.began.load(Ordering::Relaxed));
+                let choice = &self.ways[class];
+                choice.learn(choice.way(), TIMED as usize, took);
+            }
+            self.class.store(class as u32, Ordering::Relaxed);
+            self.messages.store(1, Ordering::Relaxed);
+            self.began.store(now, Ordering::Relaxed);
+        } else {
+            self.messages.store(messages + 1, Ordering::Relaxed);
+        }
+        self.ways[class].way()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_go_the_way_that_takes_less_time_for_their_length() {
+        let rows = Rows::default();
+        let now = AtomicU64::new(1);
+        // Longer messages take less time by the other way; sometimes something short comes between.
+        let send = |class: usize| {
+            let way = rows.next_at(class, || now.load(Ordering::Relaxed));
+            let took = [[100, 300], [900, 400], [5000, 700], [6000, 6100]][class][way];
+            now.fetch_add(took, Ordering::Relaxed);
+            way
+        };
+        for number in 0..100_000 {
+            send(number / 1000 % CLASSES);
+        }
+        for (class, fastest) in [(0, 0), (1, 1), (2, 1)] {
+            let went = (0..4000).filter(|_| send(class) == fastest).count();
+            assert!(went > 3600, "class {class}: {went} of 4000");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_asked_about_twice_is_told_the_same_and_counts_once() {
+        let rows = Rows::default();
+        for number in 0..10 {
+            assert_eq!(rows.messages.load(Ordering::Relaxed), number);
+            assert!(rows.leaves_runs(4000), "the first way");
+            assert!(rows.leaves_runs(4000));
+        }
+        assert!(!rows.leaves_runs(IN_RUNS) && !rows.leaves_slots(IN_SLOTS - 1));
+    }
+}
