@@ -1,6 +1,6 @@
 //! How messages are put into the lanes of peers, and what those who died while they did so have left in the own ones.
 
-use super::{Peer, SharedMemory};
+use super::{Peer, SharedMemory, rows};
 use crate::process_memory;
 use parnass_base::atomics::{Ordering, spin_loop};
 use parnass_base::lane::{self, Lane, Producer, RUN_BYTES};
@@ -58,9 +58,9 @@ impl SharedMemory {
         if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
             return self.post_long(target, tag, head, source, length, follow);
         }
-        if length > lane::FIRST_BYTES
+        if length >= rows::IN_SLOTS
             && self.patience.yields() == 0
-            && peer.side.as_ref().is_some_and(|side| side.leaves_slots(length))
+            && peer.side.as_ref().is_some_and(|side| side.leaves_slots())
             && self.post_long(target, tag, head, source, length, follow) == Posting::Posted
         {
             return Posting::Posted;

@@ -9,7 +9,7 @@ use parnass_base::choice::Choice;
 use parnass_base::clock;
 
 /// Shorter messages of a row go through slots.
-const IN_SLOTS: usize = 320;
+pub(super) const IN_SLOTS: usize = 320;
 /// Longer ones than slots take, up to so many bytes, go through runs.
 const IN_RUNS: usize = 2 << 10;
 /// Lengths that are told apart: what slots take, and up to 4, 8 and more KiB.
@@ -30,10 +30,10 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Whether a message of a row that slots would take goes by a run instead.
+    /// Whether a message of a row, of at least [`IN_SLOTS`] bytes, that slots would take goes by a run instead.
     #[inline]
-    pub(super) fn leaves_slots(&self, length: usize) -> bool {
-        length >= IN_SLOTS && self.next(0) == 0
+    pub(super) fn leaves_slots(&self) -> bool {
+        self.next(0) == 0
     }
 
     /// Whether a message of a row goes by a piece and not by a run. The same message may be asked about twice.
@@ -105,6 +105,6 @@ mod tests {
             assert!(rows.leaves_runs(4000), "the first way");
             assert!(rows.leaves_runs(4000));
         }
-        assert!(!rows.leaves_runs(IN_RUNS) && !rows.leaves_slots(IN_SLOTS - 1));
+        assert!(!rows.leaves_runs(IN_RUNS));
     }
 }

@@ -318,10 +318,10 @@ impl Side {
         Some((self.shuttle(), turn))
     }
 
-    /// Whether the next message to the peer follows another, and goes by a run though slots would take it.
+    /// Whether the next message to the peer, of at least [`super::rows::IN_SLOTS`] bytes, follows another, and goes by a run though slots would take it.
     #[inline(always)]
-    pub(super) fn leaves_slots(&self, length: usize) -> bool {
-        self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_slots(length)
+    pub(super) fn leaves_slots(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_slots()
     }
 
     /// Whether the next message to the peer follows another, and goes by a piece though a run would take it.
