@@ -208,7 +208,7 @@ pub(super) struct Side {
 /// So many lone messages in a row are answered before one goes by shuttle: what comes in rows is faster by the lane. For who leads eight times as many, up to
 /// the most, where that one was not answered by shuttle: it has met a message that was sent at the same time.
 const LONE: u32 = 4;
-const MOST_LONE: u32 = 16_384;
+const MOST_LONE: u32 = 512;
 /// Shorter messages of several slots go by shuttle only where their answers are looked for when they have come, and so many messages later.
 const SHORT: usize = 512;
 const LOOKED_FOR: u32 = 8;
