@@ -407,7 +407,7 @@ impl Transport for SharedMemory {
         if self.pushing.is_some() {
             self.post_bytes_beside_others(target, tag, head, source, length, follow)
         } else {
-            self.post_bytes_as::<false>(target, tag, head, source, length, follow)
+            self.post_bytes_as::<false, false>(target, tag, head, source, length, follow)
         }
     }
 

@@ -1,12 +1,15 @@
 //! How messages are put into the lanes of peers, and what those who died while they did so have left in the own ones.
 
-use super::{Peer, SharedMemory, rows};
+use super::{Peer, SharedMemory};
 use crate::process_memory;
 use parnass_base::atomics::{Ordering, spin_loop};
 use parnass_base::lane::{self, Lane, Producer, RUN_BYTES};
 use parnass_base::remains::Pushing;
 use parnass_base::{UserAddress, place};
 use parnass_transport::{Follow, Posting};
+
+/// Messages that slots would take go by a run from so many bytes on, if they do not go by shuttle: their lines are written and read one after the other.
+const LEAST_IN_RUN: usize = 256;
 
 /// Looks at whether a peer still pushes a message, before it counts as having lost its processor.
 const LOOKS_AT_PUSHING: u32 = 1_000;
@@ -43,9 +46,9 @@ impl SharedMemory {
         }
     }
 
-    /// As [`Transport::post_bytes`]; `BESIDE`: into a lane that others use too.
+    /// As [`Transport::post_bytes`]; `BESIDE`: into a lane that others use too; `LONG`: of [`LEAST_IN_RUN`] and more that slots would take.
     #[inline(always)]
-    pub(super) fn post_bytes_as<const BESIDE: bool>(
+    pub(super) fn post_bytes_as<const BESIDE: bool, const LONG: bool>(
         &self,
         target: u32,
         tag: u32,
@@ -55,15 +58,11 @@ impl SharedMemory {
         follow: Follow,
     ) -> Posting {
         let peer = self.peer(target);
-        if length > lane::FIRST_BYTES && (length > self.lane_bytes || peer.station.refuses_long.get() != 0) {
-            return self.post_long(target, tag, head, source, length, follow);
-        }
-        if length >= rows::IN_SLOTS
-            && self.patience.yields() == 0
-            && peer.side.as_ref().is_some_and(|side| side.leaves_slots())
-            && self.post_long(target, tag, head, source, length, follow) == Posting::Posted
+        if !LONG
+            && length > lane::FIRST_BYTES
+            && (length >= LEAST_IN_RUN || peer.station.refuses_long.get() != 0)
         {
-            return Posting::Posted;
+            return self.post_long::<BESIDE>(target, tag, head, source, length, follow);
         }
         let (lane, producer) = self.outgoing(peer, follow);
         if !BESIDE
@@ -74,6 +73,12 @@ impl SharedMemory {
             shuttle.put_bytes(turn, producer, tag, head, source, length);
             self.ring_for(peer);
             return Posting::Posted;
+        }
+        if LONG && producer.overlaps {
+            let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
+            if self.push_run(peer, lane, producer, tag, head, length, write) {
+                return Posting::Posted;
+            }
         }
         let push = || lane.push_bytes(producer, tag, head, source, length);
         let posted = match &self.pushing {
@@ -89,7 +94,7 @@ impl SharedMemory {
 
     /// As [`Transport::post_bytes`], of what may be too long for slots.
     #[inline(never)]
-    fn post_long(
+    fn post_long<const BESIDE: bool>(
         &self,
         target: u32,
         tag: u32,
@@ -98,6 +103,10 @@ impl SharedMemory {
         length: usize,
         follow: Follow,
     ) -> Posting {
+        let peer = self.peer(target);
+        if (LEAST_IN_RUN..=self.lane_bytes).contains(&length) && peer.station.refuses_long.get() == 0 {
+            return self.post_bytes_as::<BESIDE, true>(target, tag, head, source, length, follow);
+        }
         let write = |at, part: UserAddress, length| part.copy_to_read(source.offset(at as i64), length);
         self.post_run(target, tag, head, length, follow, write)
     }
@@ -113,7 +122,7 @@ impl SharedMemory {
         length: usize,
         follow: Follow,
     ) -> Posting {
-        self.post_bytes_as::<true>(target, tag, head, source, length, follow)
+        self.post_bytes_as::<true, false>(target, tag, head, source, length, follow)
     }
 
     /// Posts what is too long for slots, where the two have a core each and the lane a run for it.
@@ -147,17 +156,32 @@ impl SharedMemory {
         if follow == Follow::Exchange {
             return Posting::TooLong;
         }
-        let Some(runs) = peer.outgoing.runs.standing() else { return Posting::TooLong };
+        let pushed = self.push_run(peer, lane, producer, tag, head, length, write);
+        if pushed { Posting::Posted } else { Posting::TooLong }
+    }
+
+    /// As [`Lane::push_run`], into the lane that this process has at a peer.
+    fn push_run(
+        &self,
+        peer: &Peer,
+        lane: Lane<'_>,
+        producer: Producer<'_>,
+        tag: u32,
+        head: [u64; lane::HEAD],
+        length: usize,
+        write: impl FnMut(usize, UserAddress, usize),
+    ) -> bool {
+        let Some(runs) = peer.outgoing.runs.standing() else { return false };
         let lane = lane.with_runs(runs);
         let push = || lane.push_run(producer, tag, head, length, write);
         let pushed = match &self.pushing {
             Some(pushing) => self.beside_others(pushing, push),
             None => push(),
         };
-        let Some(next) = pushed else { return Posting::TooLong };
+        let Some(next) = pushed else { return false };
         self.ring_for(peer);
         self.next_run.store((next.value() << LENGTH_BITS | length) as u64, Ordering::Relaxed);
-        Posting::Posted
+        true
     }
 
     /// See [`Transport::bury`].

@@ -8,12 +8,10 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::choice::Choice;
 use parnass_base::clock;
 
-/// Shorter messages of a row go through slots.
-pub(super) const IN_SLOTS: usize = 320;
-/// Longer ones than slots take, up to so many bytes, go through runs.
+/// Messages of a row up to so many bytes go by runs.
 const IN_RUNS: usize = 2 << 10;
-/// Lengths that are told apart: what slots take, and up to 4, 8 and more KiB.
-const CLASSES: usize = 4;
+/// Lengths that are told apart: up to 4, 8 and more KiB.
+const CLASSES: usize = 3;
 /// Messages whose time is taken together.
 const TIMED: u32 = 32;
 
@@ -30,30 +28,20 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Whether a message of a row, of at least [`IN_SLOTS`] bytes, that slots would take goes by a run instead.
-    #[inline]
-    pub(super) fn leaves_slots(&self) -> bool {
-        self.next(0) == 0
-    }
-
     /// Whether a message of a row goes by a piece and not by a run. The same message may be asked about twice.
     #[inline]
     pub(super) fn leaves_runs(&self, length: usize) -> bool {
         if length <= IN_RUNS || self.told.swap(false, Ordering::Relaxed) {
             return length > IN_RUNS;
         }
-        let class = 1 + usize::from(length > 4 << 10) + usize::from(length > 8 << 10);
-        let leaves = self.next(class) == 0;
+        let class = usize::from(length > 4 << 10) + usize::from(length > 8 << 10);
+        let leaves = self.next(class, clock::nanoseconds) == 0;
         self.told.store(leaves, Ordering::Relaxed);
         leaves
     }
 
-    fn next(&self, class: usize) -> usize {
-        self.next_at(class, clock::nanoseconds)
-    }
-
     /// The way of the next message. Where several threads ask at once, some of what they learn is lost.
-    fn next_at(&self, class: usize, now: impl FnOnce() -> u64) -> usize {
+    fn next(&self, class: usize, now: impl FnOnce() -> u64) -> usize {
         let is_other = class as u32 != self.class.load(Ordering::Relaxed);
         let messages = if is_other { 0 } else { self.messages.load(Ordering::Relaxed) };
         if messages == 0 || messages == TIMED {
@@ -83,15 +71,15 @@ mod tests {
         let now = AtomicU64::new(1);
         // Longer messages take less time by the other way; sometimes something short comes between.
         let send = |class: usize| {
-            let way = rows.next_at(class, || now.load(Ordering::Relaxed));
-            let took = [[100, 300], [900, 400], [5000, 700], [6000, 6100]][class][way];
+            let way = rows.next(class, || now.load(Ordering::Relaxed));
+            let took = [[400, 900], [5000, 700], [6000, 6100]][class][way];
             now.fetch_add(took, Ordering::Relaxed);
             way
         };
         for number in 0..100_000 {
             send(number / 1000 % CLASSES);
         }
-        for (class, fastest) in [(0, 0), (1, 1), (2, 1)] {
+        for (class, fastest) in [(0, 0), (1, 1)] {
             let went = (0..4000).filter(|_| send(class) == fastest).count();
             assert!(went > 3600, "class {class}: {went} of 4000");
         }

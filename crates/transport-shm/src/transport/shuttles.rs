@@ -188,7 +188,7 @@ pub(super) struct Side {
     answers: Answers,
     /// Of who leads.
     worth: Worth,
-    rows: Rows,
+    rows: Box<Rows>,
     /// Messages to the peer since something came from it, and how often in a row it was one when something came.
     sent: AtomicU32,
     lone: AtomicU32,
@@ -250,7 +250,7 @@ impl Side {
             first: rank < other,
             answers: Answers::default(),
             worth: Worth::default(),
-            rows: Rows::default(),
+            rows: Box::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
             thread: AtomicU32::new(0),
@@ -316,12 +316,6 @@ impl Side {
         self.asked.store(true, Ordering::Relaxed);
         self.waits.store(true, Ordering::Relaxed);
         Some((self.shuttle(), turn))
-    }
-
-    /// Whether the next message to the peer, of at least [`super::rows::IN_SLOTS`] bytes, follows another, and goes by a run though slots would take it.
-    #[inline(always)]
-    pub(super) fn leaves_slots(&self) -> bool {
-        self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_slots()
     }
 
     /// Whether the next message to the peer follows another, and goes by a piece though a run would take it.
