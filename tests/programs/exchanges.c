@@ -134,7 +134,7 @@ static void cut_off(int length)
 
 int main(int argc, char **argv)
 {
-    static const int lengths[] = {1000, 4096, 4097, 10000, 65536, 65537, 131072, 300001, 1 << 20, 2 << 20, (2 << 20) + 1, MOST};
+    static const int lengths[] = {1000, 2048, 2049, 4097, 10000, 65536, 65537, 131072, 300001, 1 << 20, 2 << 20, (2 << 20) + 1, MOST};
     check_start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 const TOGETHER: usize = 1024;
 
 /// Longest message that goes through a mailbox where its sender awaits one too.
-pub const EXCHANGED_IN_MAILBOX: usize = 4 << 10;
+pub const EXCHANGED_IN_MAILBOX: usize = 2 << 10;
 
 /// Longest message of which all is copied before its target hears of it.
 pub const EXCHANGED_MOST: usize = 2 << 20;

@@ -55,7 +55,7 @@ fn who_has_not_had_a_long_message_or_awaits_none_does_not_exchange() {
     // Where ranks share processors the kernel copies what is longer than 64 KiB.
     let copies_long = nic.spins() != 0;
     let is_exchange = |length, otherwise| exchanges(nic, 1, &memory, length, otherwise);
-    deliver(&nics[1], nic, &memory, 4096);
+    deliver(&nics[1], nic, &memory, 2048);
     let awaited = nic.append(List::Priority, &entry(1, &memory, LONG)).unwrap();
     assert!(!is_exchange(8192, Protocol::Buffered), "nothing long has come");
     let Appended::Posted(awaited) = awaited else { panic!("nothing was sent: {awaited:?}") };
@@ -66,7 +66,7 @@ fn who_has_not_had_a_long_message_or_awaits_none_does_not_exchange() {
     nic.append(List::Priority, &entry(1, &memory, LONG)).unwrap();
     assert!(is_exchange(8192, Protocol::Buffered));
     assert_eq!(is_exchange(LONG, Protocol::Direct), copies_long);
-    assert!(!is_exchange(4096, Protocol::Buffered), "goes through the mailbox");
+    assert!(!is_exchange(2048, Protocol::Buffered), "goes through the mailbox");
     assert!(!is_exchange((2 << 20) + 1, Protocol::Direct), "longer than any piece");
 
     let more = (0..1000).take_while(|_| is_exchange(8192, Protocol::Buffered)).count();
