@@ -106,7 +106,7 @@ impl Core {
         }
         let moves_otherwise = || {
             let run = matches!(source.place(), Place::Run(_));
-            self.transport.spins() == 0
+            self.transport.spins() == 0 && self.tuning.copies_once
                 || run && self.prefers_direct(target, self.me, length)
                 || self.transport.runs_ahead(length)
         };

@@ -35,7 +35,7 @@ pub fn text(facts: &Facts) -> String {
         out,
         "exchanges",
         &format!(
-            "what is longer than {} KiB, and up to {} KiB where each has a processor, is copied whole into",
+            "what is longer than {} KiB, and up to {} KiB if there is room, is copied whole into",
             EXCHANGED_IN_MAILBOX >> 10,
             EXCHANGED_MOST >> 10,
         ),

@@ -25,6 +25,10 @@ const FROM: [usize; CLASSES + 1] = {
     from
 };
 const _: () = assert!(FROM[CLASSES] <= KEPT);
+/// Up to so many ranks keep as many as that. More ranks keep one of each of the shorter classes, so that all together keep no more than so many bytes of
+/// one owner.
+const FEW: u32 = 8;
+const ALL: usize = 16 << 20;
 /// Pieces that find no room, for each that is kept, until all but one are given up.
 const IDLE: u32 = 4;
 
@@ -34,6 +38,9 @@ pub struct Kept {
     /// The pieces, by class; 0: none.
     pieces: Table<AtomicU64>,
     classes: [Class; CLASSES],
+    /// Classes of which pieces are kept, and pieces of each, at most.
+    kept: usize,
+    most: u32,
 }
 
 /// What its process knows of those of one class. Threads may disagree: then a piece that is there is found later, and none is lost.
@@ -46,10 +53,15 @@ struct Class {
 }
 
 impl Kept {
-    /// What the process keeps whose pieces are noted there.
-    pub fn new(pieces: Table<AtomicU64>) -> Kept {
+    /// What the process keeps whose pieces are noted there, in a job of `size` ranks.
+    pub fn new(pieces: Table<AtomicU64>, size: u32) -> Kept {
         let class = |_| Class { count: AtomicU32::new(0), room: AtomicU32::new(1), idle: AtomicU32::new(0) };
-        Kept { pieces, classes: std::array::from_fn(class) }
+        let (kept, most) = if size <= FEW {
+            (CLASSES, u32::MAX)
+        } else {
+            (class_for(ALL / size as usize / 2).unwrap_or(CLASSES), 1)
+        };
+        Kept { pieces, classes: std::array::from_fn(class), kept, most }
     }
 
     fn of(&self, class: usize) -> (&[AtomicU64], &Class) {
@@ -75,14 +87,17 @@ impl Kept {
             class.idle.store(0, Ordering::Relaxed);
         } else {
             let room = class.room.load(Ordering::Relaxed);
-            class.room.store((2 * room).min(pieces.len() as u32), Ordering::Relaxed);
+            class.room.store((2 * room).min(pieces.len() as u32).min(self.most), Ordering::Relaxed);
         }
         taken
     }
 
     /// Keeps a piece of `class` that was read. Those that go back to their owners instead are told to `give_back`.
     pub fn keep(&self, class: usize, bulk: Bulk, mut give_back: impl FnMut(Bulk)) {
-        let (pieces, class) = self.of(class.min(CLASSES - 1));
+        if class >= self.kept {
+            return give_back(bulk);
+        }
+        let (pieces, class) = self.of(class);
         let (count, room) = (class.count.load(Ordering::Relaxed), class.room.load(Ordering::Relaxed));
         let has_room = count < room;
         let at = if has_room { count } else { room - 1 };
@@ -128,7 +143,7 @@ mod tests {
     const LENGTH: usize = 10_000;
 
     fn kept() -> Kept {
-        Kept::new(Region::private(PAGE).unwrap().window(0, PAGE).table(0, KEPT))
+        Kept::new(Region::private(PAGE).unwrap().window(0, PAGE).table(0, KEPT), 2)
     }
 
     fn class() -> usize {
@@ -174,6 +189,26 @@ mod tests {
         assert_eq!(back, 1000 + 64 - 1);
         assert!(sides[0].has(LENGTH) && !sides[0].has(100));
         assert_eq!(sides[0].take(LENGTH).map(|bulk| bulk.0), Some(next), "the last one");
+    }
+
+    #[test]
+    fn many_ranks_keep_little_of_one_owner() {
+        for size in [9, 16, 64, 1000, 1 << 20] {
+            let table = Region::private(PAGE).unwrap().window(0, PAGE).table(0, KEPT);
+            let (kept, mut bytes) = (Kept::new(table, size), 0);
+            for class in 0..CLASSES {
+                assert!((0..20).all(|_| kept.take(64 << class).is_none()), "it misses them");
+                for _ in 0..20 {
+                    bytes += 64 << class;
+                    kept.keep(class, Bulk(1), |_| bytes -= 64 << class);
+                }
+            }
+            assert!(bytes * size as usize <= ALL, "{size} ranks keep {bytes} bytes each");
+            assert!(
+                size > 100_000 || bytes > ALL / size as usize / 4,
+                "{size} ranks keep {bytes} bytes each"
+            );
+        }
     }
 
     #[test]

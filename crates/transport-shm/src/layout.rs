@@ -33,7 +33,7 @@ pub const LANES: usize = 8;
 pub const SLOTS_BYTES: usize = 256 << 10;
 /// Where the counters start in a rank's area: at the end of the station's page.
 pub const COUNTERS_AT: usize = PAGE - COUNTERS_BYTES;
-/// Where a rank notes the bulk pieces that it keeps, if there are at most [`LANES`] ranks; how many they may be.
+/// Where a rank notes the bulk pieces that it keeps; how many they may be.
 pub const KEPT_AT: usize = PAGE;
 pub const KEPT: usize = PAGE / size_of::<AtomicU64>();
 /// Where the slots start in a rank's area.

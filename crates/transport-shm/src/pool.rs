@@ -24,6 +24,8 @@ pub const HEAD: usize = size_of::<Piece>();
 const FIRST: usize = 64;
 /// What sends leave for messages that arrive in the mailbox and are kept.
 const FOR_KEEPING: usize = 20 << 20;
+/// Of pieces that do not take turns there are so many bytes before a process runs ahead.
+const FEW: usize = 256 << 10;
 /// Memory is reserved in steps of this many bytes.
 const STEP: usize = 64 << 10;
 
@@ -84,7 +86,7 @@ impl Pool {
 
     /// Whether all pieces for `length` bytes that take turns are under way.
     pub fn runs_ahead(&mut self, station: &Station, length: usize) -> bool {
-        let is_used_up = |class: &usize| self.turns > 0 && self.carved[*class] >= self.turns;
+        let is_used_up = |class: &usize| self.carved[*class] >= self.turns.max(FEW);
         let Some(class) = class_for(length).filter(is_used_up) else {
             return false;
         };

@@ -112,8 +112,7 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
-    /// The pieces that were read last; none where so many ranks might keep them that their owners had none.
-    kept: Option<Kept>,
+    kept: Kept,
     segments: Segments,
     /// Asked for when the first long message comes.
     past_caches: OnceLock<usize>,
@@ -193,8 +192,7 @@ impl SharedMemory {
             let message = format!("rank {rank} of the job is taken by another process");
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
-        let kept = (size as usize <= lanes)
-            .then(|| Kept::new(whole.table(PAGE + rank as usize * STRIDE + KEPT_AT, KEPT)));
+        let kept = Kept::new(whole.table(PAGE + rank as usize * STRIDE + KEPT_AT, KEPT), size);
         let pool = Mutex::new(Pool::new(peers[rank as usize].bulk.clone(), turns(size)));
         let mut transport = SharedMemory {
             patience,

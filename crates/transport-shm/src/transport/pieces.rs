@@ -15,19 +15,17 @@ impl SharedMemory {
 
     /// See [`parnass_transport::Transport::runs_ahead`].
     pub(super) fn uses_up_pieces(&self, length: usize) -> bool {
-        !self.kept.as_ref().is_some_and(|kept| kept.has(length))
-            && self.lock_pool().runs_ahead(&self.own().station, length)
+        !self.kept.has(length) && self.lock_pool().runs_ahead(&self.own().station, length)
     }
 
     /// A piece for `length` bytes; `keep`: of a message that has come and stays.
     pub(super) fn claim_for(&self, length: usize, keep: bool) -> Option<Bulk> {
-        if !keep && let found @ Some(_) = self.kept.as_ref().and_then(|kept| kept.take(length)) {
+        if !keep && let found @ Some(_) = self.kept.take(length) {
             return found;
         }
         if let Some(offset) = self.lock_pool().claim(&self.own().station, length, keep) {
             return Some(Bulk(u64::from(self.rank) << 40 | offset as u64));
         }
-        self.kept.as_ref()?;
         self.peers.iter().find_map(|peer| kept::steal(&peer.kept, length))
     }
 
@@ -48,9 +46,8 @@ impl SharedMemory {
             let (peer, offset) = self.piece(bulk);
             pool::give_back(&peer.bulk, &peer.station, offset);
         };
-        let Some(kept) = &self.kept else { return give_back(bulk) };
         let (peer, offset) = self.piece(bulk);
         let class = peer.bulk.reference::<Piece>(offset).class.get();
-        kept.keep(class as usize, bulk, give_back);
+        self.kept.keep(class as usize, bulk, give_back);
     }
 }
