@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Shorter copies are over before the lines that they write could have been fetched.
 const SHORT: usize = 512;
 /// Shorter copies are always plain.
-const LEAST: usize = 4096;
+const LEAST: usize = 1024;
 /// A plain copy of fewer bytes in a nanosecond is slow.
 const SLOW: u128 = 6;
 /// So many slow ones in a row are no accident.
