@@ -175,7 +175,7 @@ mod tests {
             "up to 999 B",
             "direct_threshold = 123 B (environment)",
             "Operation not permitted",
-            "longer than 4 KiB, and up to 2048 KiB",
+            "longer than 2 KiB, and up to 2048 KiB",
             "up to 2 ranks",
             "keepers_roam = on (default)",
             "it runs on any processor",

@@ -37,7 +37,7 @@ impl Table {
                     name: "chunk",
                     protocol: Protocol::Buffered,
                     limit: copied,
-                    meaning: "copied into more records of the mailbox (up to 1 KiB), a run beside them (up to 16 KiB) or other shared memory, and out of it",
+                    meaning: "copied into more records of the mailbox (up to 1 KiB), a run beside them (from 256 B to 16 KiB) or other shared memory, and out of it",
                 },
                 Row {
                     name: "direct",
