@@ -112,6 +112,7 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
+    /// The pieces that were read last.
     kept: Kept,
     segments: Segments,
     /// Asked for when the first long message comes.

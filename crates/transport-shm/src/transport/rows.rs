@@ -1,8 +1,8 @@
 //! How messages travel that follow each other without an answer, found out by the time that rows of them take.
 //!
-//! A lone message is there soonest where its receiver looks anyway. In a row it matters more that its memory is not in the cache of who has just read it: runs
-//! of a lane are written again while they are still there, and the slots of a lane are looked at one by one; pieces of bulk memory take turns until they have
-//! left that cache. Which costs less depends on the length, on the processor, and on how near to each other the cores are.
+//! A run shows its bytes while they are written, which a lone message gains by. In a row it matters more that its memory is not in the cache of who has just
+//! read it: runs of a lane are written again while they are still there; pieces of bulk memory take turns until they have left that cache. Which costs less
+//! depends on the length, on the processor, and on how near to each other the cores are.
 
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::choice::Choice;
