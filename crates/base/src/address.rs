@@ -91,6 +91,13 @@ impl UserAddress {
         unsafe { crate::copy::copy_to_read(source.as_ptr(), self.as_ptr(), length) }
     }
 
+    /// As [`UserAddress::copy_to_read`], of what is read when all is there.
+    #[inline]
+    pub fn copy_to_read_later(self, source: UserAddress, length: usize) {
+        // SAFETY: both addresses were promised valid for the operation when they were made.
+        unsafe { crate::copy::copy_to_read_later(source.as_ptr(), self.as_ptr(), length) }
+    }
+
     /// As [`UserAddress::copy_apart`], of what another core has written.
     #[inline]
     pub fn copy_from_written(self, source: UserAddress, length: usize) {

@@ -3,7 +3,8 @@
 //! The C library's `memcpy` becomes `rep movsb` for longer lengths on processors that announce it as fast. On
 //! several of them that instruction falls to a sixth of its speed when source and target lie a few bytes apart
 //! modulo the page size, which is just how a buffer from `malloc` (16 bytes into its page) lies to anything
-//! aligned to a cache line. A plain loop over vector registers does not care, so longer copies use that.
+//! aligned to a cache line. A plain loop over vector registers does not care, so longer copies use that. On others
+//! it takes lines from other cores four times as fast as that loop, see [`copy_to_read`].
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -194,17 +195,42 @@ pub fn is_intels() -> bool {
     false
 }
 
+/// Whether `rep movsb` asks for the lines that it will write whole, and for many at once, however source and target lie to each other: AMD's cores from
+/// Zen 5 on (16 KiB to another part of the chip: 0.6 us, by vectors 2.4; between neighbours 0.28 and 0.45).
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_fast_moves() -> bool {
+    static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *KNOWN.get_or_init(|| {
+        let name = std::arch::x86_64::__cpuid(0);
+        let is_amds = [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes).as_flattened() == b"AuthenticAMD";
+        let signature = std::arch::x86_64::__cpuid(1).eax;
+        let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
+        let announced = name.eax >= 7 && std::arch::x86_64::__cpuid_count(7, 0).edx >> 4 & 1 == 1;
+        is_amds && family >= 0x1a && announced
+    })
+}
+
+/// Shorter copies, which another core reads as they are written, are over before such a move has begun.
+#[cfg(target_arch = "x86_64")]
+const MOVED_LEAST: usize = 2048;
+
 /// Bytes of the target that are fetched while those before them are written.
 const FETCHED: usize = 2048;
 
-/// As [`copy`], to memory that another core has read: on a processor of Intel's many of its lines are taken from that core at once, where the stores alone
-/// would wait for one after the other.
+/// As [`copy`], to memory that another core has read: many of its lines are taken from that core at once, where plain stores alone would wait for one after
+/// the other. How depends on the processor.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline]
 pub unsafe fn copy_to_read(source: *const u8, target: *mut u8, length: usize) {
     if !is_intels() {
+        #[cfg(target_arch = "x86_64")]
+        if length >= MOVED_LEAST && has_fast_moves() {
+            // SAFETY: promised by the caller.
+            return unsafe { move_bytes(source, target, length) };
+        }
         // SAFETY: promised by the caller.
         return unsafe { copy(source, target, length) };
     }
@@ -220,6 +246,35 @@ pub unsafe fn copy_to_read(source: *const u8, target: *mut u8, length: usize) {
         // SAFETY: a part of what the caller promises.
         unsafe { copy(source.add(at), target.add(at), FETCHED.min(length - at)) };
         at += FETCHED;
+    }
+}
+
+/// As [`copy_to_read`], of what is read when all is there.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+pub unsafe fn copy_to_read_later(source: *const u8, target: *mut u8, length: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if has_fast_moves() {
+        // SAFETY: promised by the caller.
+        return unsafe { move_bytes(source, target, length) };
+    }
+    // SAFETY: promised by the caller.
+    unsafe { copy_to_read(source, target, length) }
+}
+
+/// # Safety
+/// As for [`copy`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn move_bytes(source: *const u8, target: *mut u8, length: usize) {
+    // SAFETY: what it reads and writes was promised by the caller, and the direction is forwards, as the calling convention has it.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb", inout("rcx") length => _, inout("rdi") target => _, inout("rsi") source => _,
+            options(nostack, preserves_flags)
+        );
     }
 }
 
@@ -326,7 +381,7 @@ mod tests {
         {
             for (from, to) in [(0, 0), (16, 64), (1, 0), (0, 1), (31, 33), (63, 5)] {
                 let mut target = vec![0xee; length + 200];
-                for how in [copy, copy_from_written] {
+                for how in [copy, copy_from_written, copy_to_read, copy_to_read_later] {
                     target.fill(0xee);
                     // SAFETY: both ranges lie inside their vectors.
                     unsafe { how(source.as_ptr().add(from), target.as_mut_ptr().add(to), length) };

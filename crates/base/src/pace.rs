@@ -59,10 +59,10 @@ impl Pace {
         let untimed = self.untimed.load(Ordering::Relaxed);
         if untimed > 0 {
             self.untimed.store(untimed - 1, Ordering::Relaxed);
-            return target.copy_to_read(source, length);
+            return target.copy_to_read_later(source, length);
         }
         let start = Instant::now();
-        target.copy_to_read(source, length);
+        target.copy_to_read_later(source, length);
         self.learn(length, start.elapsed().as_nanos());
     }
 

@@ -41,7 +41,8 @@ pub struct Pool {
     turns: usize,
     /// Pieces just taken from the stack, with their classes. Empty between calls.
     back: Vec<(u32, usize)>,
-    /// Where nothing has been carved yet.
+    /// Pieces that were carved, and where nothing has been yet.
+    pieces: u32,
     fresh: usize,
     reserved: usize,
 }
@@ -57,6 +58,7 @@ impl Pool {
             carved: [0; CLASSES],
             free: Default::default(),
             spare: Default::default(),
+            pieces: 0,
             fresh: FIRST,
             reserved: 0,
         }
@@ -77,6 +79,11 @@ impl Pool {
         self.take(class)
             .or_else(|| self.carve(class, limit))
             .or_else(|| (class + 1..CLASSES).find_map(|larger| self.take(larger)))
+    }
+
+    /// How many pieces there are.
+    pub fn pieces(&self) -> u32 {
+        self.pieces
     }
 
     fn take(&mut self, class: usize) -> Option<usize> {
@@ -109,6 +116,7 @@ impl Pool {
             self.reserved += step;
         }
         self.fresh = end;
+        self.pieces += 1;
         self.carved[class] += length;
         self.window.reference::<Piece>(offset).class.set(class as u32);
         Some(offset)

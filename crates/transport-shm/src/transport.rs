@@ -16,7 +16,7 @@ use crate::pool::{HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
-use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
@@ -112,6 +112,8 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
+    /// How many pieces the pool has.
+    pieces: AtomicU32,
     /// The pieces that were read last.
     kept: Kept,
     segments: Segments,
@@ -215,6 +217,7 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
+            pieces: AtomicU32::new(0),
             kept,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),

@@ -5,6 +5,7 @@ use crate::kept;
 use crate::layout::Piece;
 use crate::pool::{self, HEAD, Pool};
 use parnass_base::UserAddress;
+use parnass_base::atomics::Ordering;
 use parnass_transport::Bulk;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -23,7 +24,11 @@ impl SharedMemory {
         if !keep && let found @ Some(_) = self.kept.take(length) {
             return found;
         }
-        if let Some(offset) = self.lock_pool().claim(&self.own().station, length, keep) {
+        let mut pool = self.lock_pool();
+        let claimed = pool.claim(&self.own().station, length, keep);
+        self.pieces.store(pool.pieces(), Ordering::Relaxed);
+        drop(pool);
+        if let Some(offset) = claimed {
             return Some(Bulk(u64::from(self.rank) << 40 | offset as u64));
         }
         self.peers.iter().find_map(|peer| kept::steal(&peer.kept, length))

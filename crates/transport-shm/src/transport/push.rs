@@ -143,7 +143,8 @@ impl SharedMemory {
         if !producer.overlaps {
             return Posting::TooLong;
         }
-        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length)) {
+        let pieces = self.pieces.load(Ordering::Relaxed);
+        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length, pieces)) {
             return Posting::TooLong;
         }
         if let Some(side) = &peer.side
