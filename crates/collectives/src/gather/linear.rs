@@ -17,10 +17,17 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     if problem.is_root() {
+        let own = (problem.contribution(), problem.recv_block(problem.rank));
+        if problem.size == 2 {
+            // Meanwhile the other one sends.
+            builder.copy(own.0, own.1);
+        }
         for rank in (0..problem.size).filter(|rank| *rank != problem.rank) {
             builder.receive(Peer::Local(rank), problem.recv_block(rank));
         }
-        builder.copy(problem.contribution(), problem.recv_block(problem.rank));
+        if problem.size != 2 {
+            builder.copy(own.0, own.1);
+        }
     } else {
         builder.send(Peer::Local(problem.root_rank()), problem.contribution());
     }

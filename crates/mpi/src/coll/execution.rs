@@ -12,7 +12,7 @@ use crate::op::Op;
 use crate::process::{Process, UserBytes};
 use crate::progress::current_owner;
 use crate::pt2pt::described::{Data, Description, Held};
-use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, receiving, sending};
+use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, received, receiving, sending};
 use crate::request::Operation;
 use parnass_base::UserAddress;
 use parnass_collectives::{Kind, Peer, Region, Span, Step};
@@ -165,6 +165,27 @@ impl<'a> Ground<'_, 'a> {
         check_length(process.me(), available, room)
     }
 
+    /// Sends to a peer, and returns when the data may be written again.
+    #[inline]
+    fn send(&self, process: &Process, match_bits: u64, to: Peer, data: &Span) -> Result<()> {
+        let (data, _description) = self.data(process, data)?;
+        process.send_bytes(self.parts.process_of(to), match_bits, data, false)
+    }
+
+    /// Receives from a peer what must fill the span.
+    #[inline]
+    fn receive(&self, process: &Process, match_bits: u64, from: Peer, data: &Span) -> Result<()> {
+        let peer = self.parts.process_of(from);
+        let criteria = Criteria { source: Some(peer), match_bits, ignore_bits: 0 };
+        let (data, _description) = self.data(process, data)?;
+        process.receive_data(&criteria, data, |completion| {
+            if completion.failed {
+                received(completion, data.length)?;
+            }
+            check_length(peer, completion.requested_length, data.length)
+        })
+    }
+
     /// `inout = input (op) inout`.
     #[inline]
     pub(super) fn reduce_from(&self, input: UserAddress, inout: &Span) -> Result<()> {
@@ -173,6 +194,34 @@ impl<'a> Ground<'_, 'a> {
         };
         op.reduce(datatype, input, self.address(inout), inout.count)
     }
+}
+
+/// Runs the steps of a schedule in which nothing is under way beside a send or a receive: each as MPI_Send and MPI_Recv do. Draws the tag. After an error
+/// the steps go on, as in an [`Execution`].
+pub(super) fn run_in_turn(process: &Process, call: &Call<'_>, mut work: Box<Work>) -> Result<()> {
+    let communicator = call.communicator;
+    let bits = match_bits(communicator, Plane::Collective, communicator.next_collective_tag());
+    let past_caches = process.nic().goes_past_caches(work.moved_bytes);
+    let ground = Ground { parts: &call.parts(), scratch: work.scratch(process), past_caches };
+    let mut failed = None;
+    for step in work.schedule.steps() {
+        let result = match step {
+            &Step::Send { to, ref data } => ground.send(process, bits, to, data),
+            &Step::Receive { from, ref data } => ground.receive(process, bits, from, data),
+            Step::Wait => Ok(()),
+            Step::Copy { from, to } => ground.copy(process, from, to),
+            Step::Reduce { input, inout } => ground.reduce_from(ground.address(input), inout),
+            _ => Err(no_board()),
+        };
+        if let Err(error) = result {
+            note(&mut failed, error);
+            if ground.parts.is_fatal() || failed.as_ref().is_some_and(interrupts) {
+                break;
+            }
+        }
+    }
+    communicator.collective_cache().give_back(work);
+    failed.map_or(Ok(()), Err)
 }
 
 /// The same, for an operation that outlives the call.

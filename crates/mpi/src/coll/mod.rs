@@ -21,7 +21,7 @@ use crate::request::{Request, Status};
 use board::{Failed, Turn};
 use cache::Work;
 use call::Key;
-use execution::{Execution, Ground, OwnedParts};
+use execution::{Execution, Ground, OwnedParts, run_in_turn};
 use parnass_base::Scratch;
 use parnass_portals::Board;
 use std::sync::Arc;
@@ -61,8 +61,12 @@ impl Process {
         let (parts, scratch) = (call.parts(), work.scratch(self));
         let ground = Ground { parts: &parts, scratch, past_caches };
         let result = Turn::new(self, board, ground, rounds).run(&work.schedule);
-        if work.schedule.messages().is_some() {
-            return self.execute_messages(call, work, result);
+        if let Some(first) = work.schedule.messages() {
+            if result.is_err() || first < work.schedule.steps().len() {
+                return self.execute_messages(call, work, result);
+            }
+            // Where others have messages, all have drawn their tag.
+            call.communicator.next_collective_tag();
         }
         call.communicator.collective_cache().give_back(work);
         result.map_err(|failed| failed.error)
@@ -93,6 +97,9 @@ impl Process {
 
     #[inline(never)]
     fn execute_work(&self, call: &Call<'_>, work: Box<Work>) -> Result<()> {
+        if work.schedule.width() <= 1 {
+            return run_in_turn(self, call, work);
+        }
         self.execute_rest(call, Execution::new(self, call, work))
     }
 

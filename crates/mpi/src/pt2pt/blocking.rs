@@ -68,9 +68,20 @@ impl Process {
         tag: i32,
         mode: SendMode,
     ) -> Result<()> {
-        let synchronous = mode == SendMode::Synchronous;
         let target = communicator.peer(target);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
+        self.send_bytes(target, match_bits, data, mode == SendMode::Synchronous)
+    }
+
+    /// Sends, and returns when the data may be written again.
+    #[inline]
+    pub(crate) fn send_bytes(
+        &self,
+        target: ProcessId,
+        match_bits: u64,
+        data: Data,
+        synchronous: bool,
+    ) -> Result<()> {
         if !synchronous && self.put_short(target, match_bits, data, Follow::Nothing) {
             return Ok(());
         }
@@ -168,12 +179,12 @@ impl Process {
 
     /// Receives, and tells what `tell` makes of it.
     #[inline]
-    pub(super) fn receive_data(
+    pub(crate) fn receive_data<T>(
         &self,
         criteria: &Criteria,
         data: Data,
-        tell: impl Fn(&Completion) -> Result<Status>,
-    ) -> Result<Status> {
+        tell: impl Fn(&Completion) -> Result<T>,
+    ) -> Result<T> {
         self.receive_soon(criteria, data, &tell, || self.receive_data_later(criteria, data, &tell))
     }
 
@@ -202,12 +213,12 @@ impl Process {
 
     /// As [`Process::receive_data`], for a message that does not come soon.
     #[inline(never)]
-    fn receive_data_later(
+    fn receive_data_later<T>(
         &self,
         criteria: &Criteria,
         data: Data,
-        tell: impl Fn(&Completion) -> Result<Status>,
-    ) -> Result<Status> {
+        tell: impl Fn(&Completion) -> Result<T>,
+    ) -> Result<T> {
         let name = self.slots.borrow(1);
         let entry = criteria.entry(data.memory, data.length, name.user());
         self.nic().will_wait(criteria.source);
