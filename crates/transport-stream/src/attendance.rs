@@ -6,6 +6,9 @@ use parnass_base::atomics::Ordering;
 use parnass_transport::Prospect;
 use std::time::Duration;
 
+/// What is counted of the times that a process stayed away after it had begun something, at first: as if it had always.
+pub(crate) const STAYED: u32 = BEGUN.0;
+
 /// Arrivals that the process has taken itself before the keeper is not told of them any more.
 pub(crate) const STALE: u32 = 8;
 
@@ -20,6 +23,14 @@ const QUIET: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 const AWAY: Duration = Duration::from_micros(100);
 /// The share of such times among the last ones: all, from where on the keeper is told at once, and how much of it the last time counts.
 const SHARES: (u32, u32, u32) = (256, 64, 4);
+/// The same of the times that a process stayed away after it had begun something. A keeper that comes in vain takes the processor from a burst of messages, and
+/// one that does not come leaves a transfer to the end of a computation: so one such time in twenty is enough.
+const BEGUN: (u32, u32, u32) = (256, 12, 16);
+
+/// A share with what came last.
+fn with(share: u32, (all, _, part): (u32, u32, u32), long: bool) -> u32 {
+    share - share.div_ceil(part) + if long { all / part } else { 0 }
+}
 
 impl<C: Carrier> Streams<C> {
     /// See [`parnass_transport::Network::arm`].
@@ -61,11 +72,24 @@ impl<C: Carrier> Streams<C> {
         if self.watched.load(Ordering::Relaxed) {
             return;
         }
-        if self.needless.load(Ordering::Relaxed) & prospect == 0 {
-            self.watch_again(prospect);
+        if self.needless.load(Ordering::Relaxed) & prospect == 0 && !self.comes_back_soon() {
+            self.begin(prospect);
         } else if self.unheard.load(Ordering::Relaxed) == 0 {
             self.unheard.store(self.nanoseconds(), Ordering::Relaxed);
         }
+    }
+
+    #[cold]
+    fn begin(&self, prospect: u32) {
+        if self.begun.load(Ordering::Relaxed) == 0 {
+            self.begun.store(self.nanoseconds(), Ordering::Relaxed);
+        }
+        self.watch_again(prospect);
+    }
+
+    /// Whether the process nearly always waits soon for what it has begun: it takes that itself.
+    pub(crate) fn comes_back_soon(&self) -> bool {
+        self.stayed.load(Ordering::Relaxed) < BEGUN.1
     }
 
     #[cold]
@@ -122,17 +146,22 @@ impl<C: Carrier> Streams<C> {
         if self.left.load(Ordering::Relaxed) != 0 {
             self.come_back();
         }
-        if self.unheard.load(Ordering::Relaxed) != 0 {
+        if self.unheard.load(Ordering::Relaxed) | self.begun.load(Ordering::Relaxed) != 0 {
             self.look_back();
         }
     }
 
-    /// The keeper was of no use lately, and so was not asked to watch when something was begun. Where the process comes back only now it may be of use
-    /// the next time.
+    /// Notes how soon the process has come back to what it had begun. Where the keeper was of no use lately, and so was not asked to watch that, it may be of
+    /// use the next time if the process comes back only now.
     #[cold]
     fn look_back(&self) {
-        let since = self.unheard.swap(0, Ordering::Relaxed);
-        if self.nanoseconds().saturating_sub(since) > AWAY.as_nanos() as u64 {
+        let (unheard, begun) =
+            (self.unheard.swap(0, Ordering::Relaxed), self.begun.swap(0, Ordering::Relaxed));
+        let now = self.nanoseconds();
+        let was_long = |since: u64| since != 0 && now.saturating_sub(since) > AWAY.as_nanos() as u64;
+        let long = was_long(unheard) || was_long(begun);
+        self.stayed.store(with(self.stayed.load(Ordering::Relaxed), BEGUN, long), Ordering::Relaxed);
+        if was_long(unheard) {
             self.needless.store(0, Ordering::Relaxed);
         }
     }
@@ -144,10 +173,8 @@ impl<C: Carrier> Streams<C> {
 
     fn come_back(&self) {
         let left = self.left.swap(0, Ordering::Relaxed);
-        let (all, _, part) = SHARES;
         let long = self.nanoseconds().saturating_sub(left) > AWAY.as_nanos() as u64;
-        let away = self.away.load(Ordering::Relaxed);
-        self.away.store(away - away / part + if long { all / part } else { 0 }, Ordering::Relaxed);
+        self.away.store(with(self.away.load(Ordering::Relaxed), SHARES, long), Ordering::Relaxed);
         // For something that has begun it is armed again by nobody.
         let of_those = [0, Prospect::Request as u32].contains(&self.prospect.load(Ordering::Relaxed));
         if !C::DISARMS || !of_those || !self.watched.load(Ordering::Relaxed) || self.is_armed() {

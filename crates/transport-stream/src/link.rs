@@ -1,5 +1,6 @@
 //! The links of a process, and how it sends.
 
+use crate::attendance::STAYED;
 use crate::books::Refusals;
 use crate::handshake::{Acquainted, Identity};
 use crate::incoming::{Incoming, Notes};
@@ -20,13 +21,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// A payload up to this long is copied when it meets others on their way.
-const GATHERED: usize = 4 << 10;
+const GATHERED: usize = 16 << 10;
 /// A payload up to this long is copied behind its frame in any case: to send two runs of bytes takes longer.
 const JOINED: usize = 1 << 10;
 /// Bytes gathered before they are sent though nobody waits for them: at first, so that the peer soon has something to
 /// do, and at most. To send costs as much as to gather 30 small messages: with 512 bytes at first, windows of 64 took a quarter
 /// longer, those of both sides at once twice as long.
-const BATCH: (usize, usize) = (4 << 10, 16 << 10);
+const BATCH: (usize, usize) = (4 << 10, 64 << 10);
 /// Bytes that a link keeps in copy before it says that there is no room.
 const ROOM: usize = 1 << 20;
 /// A longer payload is sent unasked only where nothing stands before it, so that most of it need not be copied.
@@ -165,8 +166,11 @@ pub struct Streams<C: Carrier> {
     pub(crate) left: AtomicU64,
     /// When something was begun first, since a thread of the process waited, that the keeper was not asked to watch; 0: nothing.
     pub(crate) unheard: AtomicU64,
-    /// How often the process stayed away for a while when it left, see `attendance`.
+    /// When something was begun first, since a thread of the process waited, that the keeper was asked to watch; 0: nothing.
+    pub(crate) begun: AtomicU64,
+    /// How often the process stayed away for a while when it left, and when it had begun something, see `attendance`.
     pub(crate) away: AtomicU32,
+    pub(crate) stayed: AtomicU32,
     pub(crate) began: Instant,
     /// Whether the keeper is to arm the carrier.
     pub wanted: AtomicBool,
@@ -225,6 +229,8 @@ impl<C: Carrier> Streams<C> {
             reminded: AtomicBool::new(false),
             calls: AtomicU32::new(0),
             unheard: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            stayed: AtomicU32::new(STAYED),
             left: AtomicU64::new(0),
             away: AtomicU32::new(0),
             began: Instant::now(),
@@ -383,7 +389,7 @@ impl<C: Carrier> Streams<C> {
         let lone = out.is_lone();
         out.row.frame(&Self::head(link, tag, words.len(), length, true), words);
         let up = matches!(out.stage, Stage::Up(..));
-        if length <= GATHERED && !lone || !up {
+        if length <= GATHERED || !up {
             out.row.copy_payload(source, length);
             self.go(link, out, lone);
         } else {

@@ -76,7 +76,7 @@ impl Watch {
         if useful {
             self.berth.has_served();
             self.chances = if comes_back { self.chances + 1 } else { 0 };
-            if self.chances >= CHANCES && !meanwhile {
+            if (self.chances >= CHANCES || streams.comes_back_soon()) && !meanwhile {
                 // This thread came between two calls of a process that is in the library most of the time, and the next arrival would
                 // bring it there again.
                 self.put_off();
@@ -399,6 +399,30 @@ mod tests {
             }
             streams.attended();
         }
+    }
+
+    #[test]
+    fn the_keeper_is_not_told_of_what_the_process_nearly_always_waits_for_soon() {
+        let (streams, mut watch) = nothing();
+        let is_told = |time: Duration| {
+            streams.watched.store(false, Ordering::Relaxed);
+            streams.watch_lightly(Prospect::Posted);
+            for since in [&streams.begun, &streams.unheard] {
+                let began = since.load(Ordering::Relaxed);
+                since.store(began.saturating_sub(time.as_nanos() as u64).min(began), Ordering::Relaxed);
+            }
+            streams.attended();
+            streams.watched.load(Ordering::Relaxed)
+        };
+        std::thread::sleep(Duration::from_millis(2));
+        let (soon, late) = (Duration::ZERO, Duration::from_millis(1));
+        let told = (0..100).filter(|_| is_told(soon)).count();
+        assert!((20..80).contains(&told), "at first it is: {told} of 100");
+        watch.waker = Box::new(|| true);
+        assert!(!watch.arrivals(&streams), "of use, but too early");
+        assert!(!is_told(soon) && !is_told(late), "nobody knew that it would stay away");
+        let told = (0..200).filter(|number| is_told(if number % 10 == 0 { late } else { soon })).count();
+        assert!(told > 150, "where it stays away one time in ten: {told} of 200");
     }
 
     #[test]

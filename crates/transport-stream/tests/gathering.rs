@@ -1,8 +1,8 @@
 //! Which messages leave at once, and which are gathered.
 
-use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
 use parnass_base::socket::Part;
+use parnass_base::{Scratch, UserAddress};
 use parnass_transport_stream::handshake::Identity;
 use parnass_transport_stream::{Carrier, Pipe, Sight, Streams};
 use std::io;
@@ -58,13 +58,19 @@ impl Carrier for Slow {
     fn ring_after(&self, _: Duration) {}
 }
 
-/// Calls of the kernel for a row of messages, each so long after the one before.
-fn calls(call: Duration, messages: u32, pause: Duration) -> u32 {
+/// Calls of the kernel for a row of messages with a payload of so many bytes, each so long after the one before.
+fn calls(call: Duration, messages: u32, payload: usize, pause: Duration) -> u32 {
     let slow = Slow { call, calls: Arc::default() };
     let streams = Streams::new(Identity::new(&[1; 32], 0, 2, false), slow.clone(), Arc::default());
     streams.establish(1, slow.clone(), None).unwrap();
+    let source = Scratch::new(payload);
     for number in 0..messages {
-        assert!(streams.post(1, 1, &[number.into()]));
+        let words = [number.into()];
+        let sent = match payload {
+            0 => streams.post(1, 1, &words),
+            _ => streams.stream(1, 1, &words, source.address(), payload),
+        };
+        assert!(sent);
         let began = Instant::now();
         while began.elapsed() < pause {}
     }
@@ -75,12 +81,17 @@ fn calls(call: Duration, messages: u32, pause: Duration) -> u32 {
 #[test]
 fn messages_that_follow_each_other_are_gathered_however_long_a_call_takes() {
     for call in [Duration::ZERO, Duration::from_micros(50)] {
-        let calls = calls(call, 300, Duration::ZERO);
-        assert!(calls < 100, "{calls} calls of {call:?} for 300 messages");
+        for (payload, most) in [(0, 100), (64, 100), (1024, 100), (4096, 150), (16 << 10, 150)] {
+            let messages = if payload > 1024 { 200 } else { 300 };
+            let calls = calls(call, messages, payload, Duration::ZERO);
+            assert!(calls < most, "{calls} calls of {call:?} for {messages} messages with {payload} bytes");
+        }
     }
 }
 
 #[test]
 fn messages_with_pauses_between_them_leave_at_once() {
-    assert_eq!(calls(Duration::from_micros(5), 100, Duration::from_micros(50)), 100);
+    for payload in [0, 64, 4096] {
+        assert_eq!(calls(Duration::from_micros(5), 100, payload, Duration::from_micros(50)), 100);
+    }
 }
