@@ -32,7 +32,7 @@ impl Core {
     /// `tell` makes of it, and goes where it belongs at once: what has just been written in parts is slow to copy as a whole.
     /// `later`: it has not come, and nothing is left behind; or there is other work to be done first, or it needs an
     /// entry, because its bytes come later.
-    #[inline]
+    #[inline(always)]
     pub fn receive_soon<T>(
         &self,
         entry: &MatchEntry,
