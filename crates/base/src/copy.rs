@@ -186,13 +186,17 @@ pub fn is_intels() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *KNOWN.get_or_init(|| {
-            let name = std::arch::x86_64::__cpuid(0);
-            [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes).as_flattened() == b"GenuineIntel"
-        })
+        *KNOWN.get_or_init(|| is_made_by(b"GenuineIntel"))
     }
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Whether the processor calls its maker so.
+#[cfg(target_arch = "x86_64")]
+fn is_made_by(maker: &[u8; 12]) -> bool {
+    let name = std::arch::x86_64::__cpuid(0);
+    [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes).as_flattened() == maker
 }
 
 /// Whether `rep movsb` asks for the lines that it will write whole, and for many at once, however source and target lie to each other: AMD's cores from
@@ -202,12 +206,11 @@ pub fn is_intels() -> bool {
 fn has_fast_moves() -> bool {
     static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *KNOWN.get_or_init(|| {
-        let name = std::arch::x86_64::__cpuid(0);
-        let is_amds = [name.ebx, name.edx, name.ecx].map(u32::to_ne_bytes).as_flattened() == b"AuthenticAMD";
         let signature = std::arch::x86_64::__cpuid(1).eax;
         let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
-        let announced = name.eax >= 7 && std::arch::x86_64::__cpuid_count(7, 0).edx >> 4 & 1 == 1;
-        is_amds && family >= 0x1a && announced
+        let leaves = std::arch::x86_64::__cpuid(0).eax;
+        let announced = leaves >= 7 && std::arch::x86_64::__cpuid_count(7, 0).edx >> 4 & 1 == 1;
+        is_made_by(b"AuthenticAMD") && family >= 0x1a && announced
     })
 }
 

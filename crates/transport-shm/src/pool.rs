@@ -22,6 +22,7 @@ pub const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
 pub const HEAD: usize = size_of::<Piece>();
 /// Where the first piece starts: offset 0 is never one.
 const FIRST: usize = 64;
+const _: () = assert!(BULK_BYTES <= u32::MAX as usize);
 /// What sends leave for messages that arrive in the mailbox and are kept.
 const FOR_KEEPING: usize = 20 << 20;
 /// Of pieces that do not take turns there are so many bytes before a process runs ahead.
@@ -41,8 +42,7 @@ pub struct Pool {
     turns: usize,
     /// Pieces just taken from the stack, with their classes. Empty between calls.
     back: Vec<(u32, usize)>,
-    /// Pieces that were carved, and where nothing has been yet.
-    pieces: u32,
+    /// Where nothing has been carved yet.
     fresh: usize,
     reserved: usize,
 }
@@ -58,7 +58,6 @@ impl Pool {
             carved: [0; CLASSES],
             free: Default::default(),
             spare: Default::default(),
-            pieces: 0,
             fresh: FIRST,
             reserved: 0,
         }
@@ -81,9 +80,9 @@ impl Pool {
             .or_else(|| (class + 1..CLASSES).find_map(|larger| self.take(larger)))
     }
 
-    /// How many pieces there are.
-    pub fn pieces(&self) -> u32 {
-        self.pieces
+    /// How many bytes have been carved.
+    pub fn carved_bytes(&self) -> u32 {
+        self.fresh as u32
     }
 
     fn take(&mut self, class: usize) -> Option<usize> {
@@ -116,7 +115,6 @@ impl Pool {
             self.reserved += step;
         }
         self.fresh = end;
-        self.pieces += 1;
         self.carved[class] += length;
         self.window.reference::<Piece>(offset).class.set(class as u32);
         Some(offset)

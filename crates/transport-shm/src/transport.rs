@@ -112,8 +112,8 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
-    /// How many pieces the pool has.
-    pieces: AtomicU32,
+    /// How many bytes of the pool have been carved.
+    carved: AtomicU32,
     /// The pieces that were read last.
     kept: Kept,
     segments: Segments,
@@ -217,7 +217,7 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
-            pieces: AtomicU32::new(0),
+            carved: AtomicU32::new(0),
             kept,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),

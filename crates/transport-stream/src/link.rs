@@ -20,10 +20,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// A payload up to this long is copied when it meets others on their way.
+/// A payload up to this long is copied behind its frame: it may meet others on their way.
 const GATHERED: usize = 16 << 10;
-/// A payload up to this long is copied behind its frame in any case: to send two runs of bytes takes longer.
-const JOINED: usize = 1 << 10;
 /// Bytes gathered before they are sent though nobody waits for them: at first, so that the peer soon has something to
 /// do, and at most. To send costs as much as to gather 30 small messages: with 512 bytes at first, windows of 64 took a quarter
 /// longer, those of both sides at once twice as long.
@@ -393,11 +391,7 @@ impl<C: Carrier> Streams<C> {
             out.row.copy_payload(source, length);
             self.go(link, out, lone);
         } else {
-            if length <= JOINED {
-                out.row.copy_payload(source, length)
-            } else {
-                out.row.place_payload(source, length)
-            }
+            out.row.place_payload(source, length);
             if !out.blocked {
                 self.write(link, out);
             }

@@ -165,6 +165,16 @@ impl<'a> Ground<'_, 'a> {
         check_length(process.me(), available, room)
     }
 
+    /// Takes a step for which nobody else is needed.
+    #[inline]
+    fn step_alone(&self, process: &Process, step: &Step) -> Result<()> {
+        match step {
+            Step::Copy { from, to } => self.copy(process, from, to),
+            Step::Reduce { input, inout } => self.reduce_from(self.address(input), inout),
+            _ => Err(no_board()),
+        }
+    }
+
     /// Sends to a peer, and returns when the data may be written again.
     #[inline]
     fn send(&self, process: &Process, match_bits: u64, to: Peer, data: &Span) -> Result<()> {
@@ -209,9 +219,7 @@ pub(super) fn run_in_turn(process: &Process, call: &Call<'_>, mut work: Box<Work
             &Step::Send { to, ref data } => ground.send(process, bits, to, data),
             &Step::Receive { from, ref data } => ground.receive(process, bits, from, data),
             Step::Wait => Ok(()),
-            Step::Copy { from, to } => ground.copy(process, from, to),
-            Step::Reduce { input, inout } => ground.reduce_from(ground.address(input), inout),
-            _ => Err(no_board()),
+            step => ground.step_alone(process, step),
         };
         if let Err(error) = result {
             note(&mut failed, error);
@@ -344,9 +352,7 @@ impl Execution {
                     let last = matches!(steps.get(self.next + 1), Some(Step::Wait));
                     self.start_receive(process, &ground, from, data, last)
                 }
-                Step::Copy { from, to } => ground.copy(process, from, to),
-                Step::Reduce { input, inout } => ground.reduce_from(ground.address(input), inout),
-                _ => Err(no_board()),
+                step => ground.step_alone(process, step),
             };
             if let Err(error) = result {
                 self.note(error);

@@ -56,21 +56,8 @@ impl Process {
             return self.start_buffered_send(communicator, Plane::PointToPoint, target, tag as u32, buffer);
         }
         let (data, _description) = self.described.data(&buffer);
-        self.send_data(communicator, data, target, tag, mode)
-    }
-
-    #[inline]
-    fn send_data(
-        &self,
-        communicator: &Communicator,
-        data: Data,
-        target: i32,
-        tag: i32,
-        mode: SendMode,
-    ) -> Result<()> {
-        let target = communicator.peer(target);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        self.send_bytes(target, match_bits, data, mode == SendMode::Synchronous)
+        self.send_bytes(communicator.peer(target), match_bits, data, mode == SendMode::Synchronous)
     }
 
     /// Sends, and returns when the data may be written again.
@@ -85,11 +72,11 @@ impl Process {
         if !synchronous && self.put_short(target, match_bits, data, Follow::Nothing) {
             return Ok(());
         }
-        self.send_data_longer(target, match_bits, data, synchronous)
+        self.send_bytes_longer(target, match_bits, data, synchronous)
     }
 
-    /// As [`Process::send_data`], for what does not go through the mailbox at once.
-    fn send_data_longer(
+    /// As [`Process::send_bytes`], for what does not go through the mailbox at once.
+    fn send_bytes_longer(
         &self,
         target: ProcessId,
         match_bits: u64,

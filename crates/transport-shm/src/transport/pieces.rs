@@ -26,7 +26,7 @@ impl SharedMemory {
         }
         let mut pool = self.lock_pool();
         let claimed = pool.claim(&self.own().station, length, keep);
-        self.pieces.store(pool.pieces(), Ordering::Relaxed);
+        self.carved.store(pool.carved_bytes(), Ordering::Relaxed);
         drop(pool);
         if let Some(offset) = claimed {
             return Some(Bulk(u64::from(self.rank) << 40 | offset as u64));

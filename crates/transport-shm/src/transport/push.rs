@@ -143,8 +143,8 @@ impl SharedMemory {
         if !producer.overlaps {
             return Posting::TooLong;
         }
-        let pieces = self.pieces.load(Ordering::Relaxed);
-        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length, pieces)) {
+        let carved = self.carved.load(Ordering::Relaxed);
+        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length, carved)) {
             return Posting::TooLong;
         }
         if let Some(side) = &peer.side

@@ -19,36 +19,36 @@ const TIMED: u32 = 32;
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     ways: [Choice<2>; CLASSES],
-    /// The length of those whose time is taken, how many there were, when the first one began, and how many pieces there were then.
+    /// The length of those whose time is taken, how many there were, when the first one began, and how much was carved then.
     class: AtomicU32,
     messages: AtomicU32,
     began: AtomicU64,
-    pieces: AtomicU32,
+    carved: AtomicU32,
     /// Whether the next message has been told already to take a piece.
     told: AtomicBool,
 }
 
 impl Rows {
-    /// Whether a message of a row goes by a piece and not by a run. The same message may be asked about twice. `pieces`: how many this process has carved; new
-    /// ones cost both sides a fault of a page, which says nothing of later ones.
+    /// Whether a message of a row goes by a piece and not by a run. The same message may be asked about twice. `carved`: bytes of which this process has made
+    /// pieces; new ones cost both sides a fault of a page, which says nothing of later ones.
     #[inline]
-    pub(super) fn leaves_runs(&self, length: usize, pieces: u32) -> bool {
+    pub(super) fn leaves_runs(&self, length: usize, carved: u32) -> bool {
         if length <= IN_RUNS || self.told.swap(false, Ordering::Relaxed) {
             return length > IN_RUNS;
         }
         let class = usize::from(length > 4 << 10) + usize::from(length > 8 << 10);
-        let leaves = self.next(class, pieces, clock::nanoseconds) == 0;
+        let leaves = self.next(class, carved, clock::nanoseconds) == 0;
         self.told.store(leaves, Ordering::Relaxed);
         leaves
     }
 
     /// The way of the next message. Where several threads ask at once, some of what they learn is lost.
-    fn next(&self, class: usize, pieces: u32, now: impl FnOnce() -> u64) -> usize {
+    fn next(&self, class: usize, carved: u32, now: impl FnOnce() -> u64) -> usize {
         let is_other = class as u32 != self.class.load(Ordering::Relaxed);
         let messages = if is_other { 0 } else { self.messages.load(Ordering::Relaxed) };
         if messages == 0 || messages == TIMED {
             let now = now();
-            if messages == TIMED && pieces == self.pieces.load(Ordering::Relaxed) {
+            if messages == TIMED && carved == self.carved.load(Ordering::Relaxed) {
                 let took = now.saturating_sub(self.began.load(Ordering::Relaxed));
                 let choice = &self.ways[class];
                 choice.learn(choice.way(), TIMED as usize, took);
@@ -56,7 +56,7 @@ impl Rows {
             self.class.store(class as u32, Ordering::Relaxed);
             self.messages.store(1, Ordering::Relaxed);
             self.began.store(now, Ordering::Relaxed);
-            self.pieces.store(pieces, Ordering::Relaxed);
+            self.carved.store(carved, Ordering::Relaxed);
         } else {
             self.messages.store(messages + 1, Ordering::Relaxed);
         }

@@ -318,10 +318,10 @@ impl Side {
         Some((self.shuttle(), turn))
     }
 
-    /// Whether the next message to the peer follows another, and goes by a piece though a run would take it. `pieces`: see [`Rows::leaves_runs`].
+    /// Whether the next message to the peer follows another, and goes by a piece though a run would take it. `carved`: see [`Rows::leaves_runs`].
     #[inline]
-    pub(super) fn leaves_runs(&self, length: usize, pieces: u32) -> bool {
-        let leaves = self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_runs(length, pieces);
+    pub(super) fn leaves_runs(&self, length: usize, carved: u32) -> bool {
+        let leaves = self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_runs(length, carved);
         if leaves {
             self.count();
         }
