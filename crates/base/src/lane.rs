@@ -19,6 +19,7 @@
 use crate::address::UserAddress;
 pub use crate::arrived::Arrived;
 use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
+pub use crate::short::Short;
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 
@@ -29,7 +30,7 @@ pub const FIRST_BYTES: usize = (WORDS - HEAD) * 8;
 /// Slots that a message can have after its first.
 pub const MOST_FURTHER: usize = 127;
 /// In the number of slots that follow: the bytes lie in a run, and their number in the first word behind the head.
-const IN_RUN: usize = 128;
+pub(crate) const IN_RUN: usize = 128;
 /// Positions of a lane that have places for runs, and from one place to the next.
 pub const RUNS: usize = 64;
 const RUN_STRIDE: usize = 4 << 10;
@@ -134,7 +135,7 @@ pub struct Lane<'a> {
     control: &'a LaneControl,
     slots: &'a [Slot],
     /// Where its runs lie, if it has any.
-    runs: Option<UserAddress>,
+    pub(crate) runs: Option<UserAddress>,
 }
 
 impl<'a> Lane<'a> {
@@ -157,7 +158,7 @@ impl<'a> Lane<'a> {
 
     /// The run of a message at `position`, which takes as many positions as it has steps.
     #[inline(always)]
-    fn run_at(runs: UserAddress, position: u64) -> UserAddress {
+    pub(crate) fn run_at(runs: UserAddress, position: u64) -> UserAddress {
         runs.offset(Lane::run_offset(position))
     }
 
@@ -447,6 +448,16 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     pub fn read_ahead(&self, position: u64) {
         fetch_to_read(self.slot(position + READ_AHEAD));
+    }
+
+    /// As [`Lane::read_ahead`], if the message at `position` has come, for all of which it was not done yet: `fetched` is the first of them.
+    #[inline(always)]
+    pub fn read_on(&self, position: u64, fetched: &AtomicU64) {
+        if self.peek(position).is_some() {
+            let (known, end) = (fetched.load(Ordering::Relaxed), position + READ_AHEAD + 1);
+            (known.max(position + 1)..end).for_each(|next| fetch_to_read(self.slot(next)));
+            fetched.store(end, Ordering::Relaxed);
+        }
     }
 
     /// Gives the slots before `position` back to the producers. Only who may consume may call it.

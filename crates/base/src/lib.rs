@@ -32,6 +32,7 @@ pub mod process;
 mod record;
 mod region;
 pub mod remains;
+mod short;
 pub mod shuttle;
 mod slot;
 pub mod socket;

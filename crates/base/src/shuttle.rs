@@ -14,7 +14,7 @@
 
 use crate::UserAddress;
 use crate::atomics::{AtomicU64, Ordering};
-use crate::lane::{Arrived, HEAD, Lane, MOST_FURTHER, Producer, RUN_BYTES, RUNS, Slot};
+use crate::lane::{Arrived, HEAD, Lane, MOST_FURTHER, Producer, RUN_BYTES, RUNS, Short, Slot};
 
 /// Slots of a shuttle.
 pub const SLOTS: usize = 64;
@@ -139,6 +139,12 @@ impl<'a> Shuttle<'a> {
     #[cold]
     fn wipe(&self) {
         self.slots.iter().for_each(Slot::wipe);
+    }
+
+    /// As [`Shuttle::read`], if it is short.
+    #[inline(always)]
+    pub fn short(&self, turn: u64) -> Option<Short<'a>> {
+        self.lane.short(self.position(turn))
     }
 
     /// The message of a turn that is there, if it has come. Only who may consume what comes to that side may rely on it.

@@ -12,16 +12,19 @@ use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
 use parnass_base::atomics::Ordering;
 use parnass_base::clock::idle;
-use parnass_base::lane::{self, Arrived, write_words};
+use parnass_base::lane::{self, Arrived, Short, write_words};
 use parnass_base::{Ahead, Word64};
-use parnass_transport::{Bulk, MemoryError, Turns, Waiting};
+use parnass_transport::{Answer, Bulk, MemoryError, Next, Turns, Waiting};
 
 /// Polls before anything is done besides.
 const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 /// Between two looks for an answer.
-const ANSWER_PAUSE: u32 = 20;
+fn xap() -> u32 {
+    static X: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *X.get_or_init(|| std::env::var("XAP").map_or(20, |x| x.parse().unwrap()))
+}
 /// Looks for an answer between two at all that has come.
 const LOOKS_AT_ALL: u32 = 4;
 /// About what it takes to ask for two lines.
@@ -87,15 +90,68 @@ impl Core {
         result
     }
 
-    /// The lock is held while polling, so that taking it costs no time once the message is there. Others want it only for
-    /// transfers, and while there are such, this is not done.
-    #[inline]
+    /// The usual case first: a short message that has come, which nothing precedes.
+    #[inline(always)]
     fn look_for(&self, entry: &MatchEntry) -> Soon {
         let nic = self.own();
         self.post_all();
-        let pattern = pattern_of(entry);
         self.lock(nic);
         self.clear_way(nic);
+        let answer = match entry.source {
+            Some(ProcessId(source)) if nic.unexpected.0.order().count.get() == 0 => {
+                match self.transport.next(source) {
+                    Next::Short(short) => {
+                        if let Some(received) = self.receive_short(nic, entry, &short) {
+                            self.transport.pass_next(source, short.slots());
+                            nic.lock().release();
+                            return Soon::Received(received);
+                        }
+                        None
+                    }
+                    Next::AnswerAfter(steps) => Some((source, steps)),
+                    Next::Other => None,
+                }
+            }
+            source => self.transport.answer_after(source.map(|source| source.0)),
+        };
+        self.look_longer(nic, entry, answer)
+    }
+
+    /// Copies a short message to where it belongs, if `entry` takes it and nobody else may expect it.
+    #[inline(always)]
+    fn receive_short(&self, nic: &Nic, entry: &MatchEntry, short: &Short<'_>) -> Option<Received> {
+        let Place::Run(memory) = entry.memory.place() else { return None };
+        if nic.posted.0.order().count.get() != 0 {
+            return None;
+        }
+        let (kind, last, initiator) = message::parts(short.tag());
+        let match_bits = short.word(0);
+        if kind != INLINE
+            || entry.source.is_some_and(|source| source.0 != initiator)
+            || (match_bits ^ entry.match_bits) & !entry.ignore_bits != 0
+        {
+            return None;
+        }
+        let (header_data, length) = (short.word(1), short.bytes(last));
+        let placed = length.min(entry.length);
+        self.note_came(length);
+        short.copy_to(memory, placed);
+        self.count_received(nic, Travel::Short, initiator, match_bits, length as u64, false);
+        Some(Received {
+            failed: false,
+            initiator: ProcessId(initiator),
+            match_bits,
+            header_data,
+            requested_length: length as u64,
+            placed_length: placed as u64,
+        })
+    }
+
+    /// As [`Core::look_for`], with the lock, which is released. It is held while polling, so that taking it costs no time once the message is there. Others want
+    /// it only for transfers, and while there are such, this is not done. `answer`: what [`parnass_transport::Transport::answer_after`] told.
+    #[inline(never)]
+    fn look_longer(&self, nic: &Nic, entry: &MatchEntry, answer: Option<(u32, u32)>) -> Soon {
+        let pattern = pattern_of(entry);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
         if found != 0 {
             return self.receive_found(nic, found, entry);
@@ -106,7 +162,6 @@ impl Core {
         let mut spins = None;
         let mut began = None;
         let mut ahead = None;
-        let answer = self.transport.answer_after(entry.source.map(|source| source.0));
         if let Some((_, after)) = answer {
             ahead = Some(self.let_pass(entry, after));
         }
@@ -139,7 +194,7 @@ impl Core {
             // A pause costs as much as the way of a message from core to core.
             if answer.is_some() {
                 if !ahead.as_mut().is_some_and(Ahead::fetch) {
-                    idle(ANSWER_PAUSE);
+                    idle(xap());
                 }
             } else if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS
             {
@@ -297,10 +352,26 @@ impl Core {
         };
         // In between nothing is looked at but the answer, so that it is seen as soon as it is there.
         let (came, all) = match expected {
-            Some((source, looks)) => (
-                self.transport.take_answer(source, looks, &mut accept),
-                looks % LOOKS_AT_ALL == LOOKS_AT_ALL - 1,
-            ),
+            Some((source, looks)) => {
+                // Of a receive with more room probably not.
+                let answer = if entry.length <= Short::MOST_BYTES {
+                    self.transport.next_answer(source)
+                } else {
+                    Some(Answer::Other)
+                };
+                let came = match answer {
+                    None => false,
+                    Some(Answer::Short(short))
+                        if let Some(received) = self.receive_short(nic, entry, &short) =>
+                    {
+                        self.transport.pass_answer(source, looks);
+                        *result = Soon::Received(received);
+                        return;
+                    }
+                    Some(_) => self.transport.take_answer(source, looks, &mut accept),
+                };
+                (came, looks % LOOKS_AT_ALL == LOOKS_AT_ALL - 1)
+            }
             None => (false, true),
         };
         if !came && all {

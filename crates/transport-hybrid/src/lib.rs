@@ -13,8 +13,8 @@ use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
 use parnass_base::lane::{self, Arrived};
 use parnass_base::{Ahead, UserAddress, Window};
 use parnass_transport::{
-    Attendant, Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Prospect, Transport, Turns,
-    Waiting, Waker,
+    Answer, Attendant, Bulk, Follow, Gauge, Limits, MemoryError, Network, Next, Posting, Prospect, Transport,
+    Turns, Waiting, Waker,
 };
 use std::fmt;
 use std::io;
@@ -278,6 +278,28 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
             FAR => false,
             place => self.near.take_answer(place, looks, accept),
         }
+    }
+
+    fn next_answer(&self, source: u32) -> Option<Answer<'_>> {
+        match self.place(source) {
+            FAR => None,
+            place => self.near.next_answer(place),
+        }
+    }
+
+    fn pass_answer(&self, source: u32, looks: u32) {
+        self.near.pass_answer(self.place(source), looks);
+    }
+
+    fn next(&self, source: u32) -> Next<'_> {
+        match self.place(source) {
+            FAR => Next::Other,
+            place => self.near.next(place),
+        }
+    }
+
+    fn pass_next(&self, source: u32, slots: u64) {
+        self.near.pass_next(self.place(source), slots);
     }
 
     fn will_write(&self, ahead: &mut Ahead) {

@@ -3,6 +3,7 @@
 mod pieces;
 mod push;
 mod rows;
+mod short;
 mod shuttles;
 
 use crate::kept::Kept;
@@ -25,9 +26,10 @@ use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier, shu
 use parnass_base::{copy, process};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
-    Bulk, Follow, Gauge, Limits, MemoryError, Network, Posting, Transport, Turns, Waiting,
+    Answer, Bulk, Follow, Gauge, Limits, MemoryError, Network, Next, Posting, Transport, Turns, Waiting,
 };
 use push::LENGTH_BITS;
+use short::Incoming;
 use shuttles::{Runs, Side};
 use std::io;
 use std::mem::offset_of;
@@ -52,6 +54,8 @@ struct Peer {
     side: Option<Side>,
     /// Its lane for this process.
     outgoing: OwnLane,
+    /// This process's lane for it, if it is no other's.
+    incoming: Option<Incoming>,
     /// How far that was read when last looked.
     known_head: AtomicU64,
     /// Whether its memory can be reached: [`UNKNOWN`], [`REACHED`] or [`REFUSED`].
@@ -161,6 +165,8 @@ impl SharedMemory {
                         slots: area.table(slots, slots_per_lane),
                         runs: Runs::new(area.window(RUNS_AT + lane * LANE_RUNS_BYTES, LANE_RUNS_BYTES)),
                     },
+                    incoming: (size as usize <= lanes)
+                        .then(|| Incoming::new(&whole, rank, number, slots_per_lane)),
                     station: memory.station(number),
                     slots: area.table(SLOTS_AT, lanes * slots_per_lane),
                     bulk: area.window(BULK_AT, BULK_BYTES),
@@ -432,6 +438,28 @@ impl Transport for SharedMemory {
     #[inline]
     fn take_answer(&self, source: u32, looks: u32, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
         self.take_expected(source, looks, accept)
+    }
+
+    #[inline]
+    fn next(&self, source: u32) -> Next<'_> {
+        self.next_from(source)
+    }
+
+    #[inline]
+    fn pass_next(&self, source: u32, slots: u64) {
+        self.pass_from(source, slots);
+    }
+
+    #[inline]
+    fn next_answer(&self, source: u32) -> Option<Answer<'_>> {
+        self.peer(source).side.as_ref()?.next_answer()
+    }
+
+    #[inline]
+    fn pass_answer(&self, source: u32, looks: u32) {
+        if let Some(side) = &self.peer(source).side {
+            side.pass_answer(looks);
+        }
     }
 
     fn will_write(&self, ahead: &mut Ahead) {

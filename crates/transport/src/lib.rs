@@ -10,7 +10,7 @@ pub use network::{
 };
 
 use parnass_base::atomics::AtomicU64;
-use parnass_base::lane::{self, Arrived};
+use parnass_base::lane::{self, Arrived, Short};
 use parnass_base::{Ahead, UserAddress, Window};
 use std::io;
 use std::time::{Duration, Instant};
@@ -67,6 +67,26 @@ pub enum Follow {
     /// The receive of what its target sends meanwhile. A long one is better shown as a whole, as neither side looks at it before it has sent its own: as
     /// [`Posting::TooLong`], unless it is an answer.
     Exchange,
+}
+
+/// What comes next from a process.
+#[derive(Clone, Copy, Debug)]
+pub enum Next<'a> {
+    /// A short message, which has come.
+    Short(Short<'a>),
+    /// An answer, after so many steps, see [`Transport::answer_after`].
+    AnswerAfter(u32),
+    /// Another message, or none.
+    Other,
+}
+
+/// An answer that has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer<'a> {
+    /// A short message.
+    Short(Short<'a>),
+    /// Another one.
+    Other,
 }
 
 /// A way to move bytes between the processes of a job.
@@ -157,6 +177,29 @@ pub trait Transport: Send + Sync {
     fn take_answer(&self, source: u32, looks: u32, accept: &mut dyn FnMut(&Arrived) -> bool) -> bool {
         let _ = (source, looks, accept);
         false
+    }
+
+    /// Such an answer, if it has come: it stays until [`Transport::pass_answer`] or [`Transport::take_answer`]. Now and then one is left to
+    /// [`Transport::take`].
+    fn next_answer(&self, source: u32) -> Option<Answer<'_>> {
+        let _ = source;
+        None
+    }
+
+    /// The short answer was taken, after so many looks in vain.
+    fn pass_answer(&self, source: u32, looks: u32) {
+        let _ = (source, looks);
+    }
+
+    /// What comes next from `source`. A short message stays until [`Transport::pass_next`]; now and then one is left to [`Transport::take`].
+    fn next(&self, source: u32) -> Next<'_> {
+        let _ = source;
+        Next::Other
+    }
+
+    /// The message of [`Transport::next`], of so many slots, was taken.
+    fn pass_next(&self, source: u32, slots: u64) {
+        let _ = (source, slots);
     }
 
     /// Tells where the next message will be written, if it is like the last one and that is worth fetching while this process waits. Once for

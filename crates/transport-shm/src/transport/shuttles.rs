@@ -9,6 +9,7 @@ use parnass_base::clock;
 use parnass_base::lane::{Arrived, FIRST_BYTES, Lane, LaneControl, Producer, Slot};
 use parnass_base::shuttle::{self, SLOTS, Shuttle, Turn};
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, place};
+use parnass_transport::Answer;
 use std::mem::offset_of;
 
 /// Memory that is reserved with the first use.
@@ -138,6 +139,11 @@ impl Worth {
         if class as u32 != self.class.load(Ordering::Relaxed) {
             self.class.store(class as u32, Ordering::Relaxed);
             self.begin(0);
+        }
+        static X: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        let x = *X.get_or_init(|| std::env::var("XWAY").map_or(9, |x| x.parse().unwrap()));
+        if x < 2 {
+            return x == 0;
         }
         self.ways[class].way() == BY_SHUTTLE
     }
@@ -269,11 +275,49 @@ impl Side {
         Shuttle::new(slots, Lane::new(&self.control, slots), self.run.address)
     }
 
+    /// Whether something has come by shuttle.
+    #[inline(always)]
+    pub(super) fn has_come(&self) -> bool {
+        self.turn.there(self.first).is_some_and(|turn| Shuttle::has_come(&self.slots, turn))
+    }
+
     /// What came by shuttle.
     #[inline(always)]
     fn shuttled(&self) -> Option<Shuttled<'_>> {
         let turn = self.turn.there(self.first)?;
         Some(Shuttled { message: self.shuttle().read(turn)?, own: &self.turn, turn })
+    }
+
+    /// If what comes probably answers: after how many steps.
+    #[inline(always)]
+    pub(super) fn answer_after(&self) -> Option<u32> {
+        self.looked_for.store(LOOKED_FOR, Ordering::Relaxed);
+        if !self.waits.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.waits.store(false, Ordering::Relaxed);
+        self.turn.there(self.first)?;
+        self.answers.after()
+    }
+
+    /// See [`parnass_transport::Transport::next_answer`].
+    #[inline(always)]
+    pub(super) fn next_answer(&self) -> Option<Answer<'_>> {
+        let turn = self.turn.there(self.first).filter(|turn| turn % ANSWERS >= 2)?;
+        if !Shuttle::has_come(&self.slots, turn) {
+            return None;
+        }
+        Some(self.shuttle().short(turn).map_or(Answer::Other, Answer::Short))
+    }
+
+    /// See [`parnass_transport::Transport::pass_answer`].
+    #[inline(always)]
+    pub(super) fn pass_answer(&self, looks: u32) {
+        if let Some(turn) = self.turn.there(self.first) {
+            self.turn.pass(turn);
+            self.came(true);
+            self.answers.learn(self.first, looks);
+        }
     }
 
     /// Offers it; whether it was accepted.
@@ -399,9 +443,7 @@ impl SharedMemory {
         if of != self.rank {
             return self.shuttled_for(of, other).is_some();
         }
-        self.peer(other).side.as_ref().is_some_and(|side| {
-            side.turn.there(side.first).is_some_and(|turn| Shuttle::has_come(&side.slots, turn))
-        })
+        self.peer(other).side.as_ref().is_some_and(Side::has_come)
     }
 
     /// Offers what has come by shuttle for `of` from `other`; whether it was accepted. It precedes all in the lane, if something was seen there before.
@@ -444,14 +486,7 @@ impl SharedMemory {
     #[inline]
     pub(super) fn expects_answer(&self, source: Option<u32>) -> Option<(u32, u32)> {
         let source = source.or_else(|| (self.peers.len() == 2).then(|| 1 - self.rank))?;
-        let side = self.peer(source).side.as_ref()?;
-        side.looked_for.store(LOOKED_FOR, Ordering::Relaxed);
-        if !side.waits.load(Ordering::Relaxed) {
-            return None;
-        }
-        side.waits.store(false, Ordering::Relaxed);
-        side.turn.there(side.first)?;
-        Some((source, side.answers.after()?))
+        Some((source, self.peer(source).side.as_ref()?.answer_after()?))
     }
 
     /// See [`parnass_transport::Transport::take_answer`].
@@ -484,7 +519,7 @@ impl SharedMemory {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{JobMemory, Tuning};
     use parnass_base::Scratch;
@@ -494,7 +529,7 @@ mod tests {
     /// No process has this number.
     const GONE: u32 = i32::MAX as u32;
 
-    fn job(size: u32) -> Vec<SharedMemory> {
+    pub(in super::super) fn job(size: u32) -> Vec<SharedMemory> {
         let file = JobMemory::create(size).unwrap();
         let attach = |rank| {
             let memory = JobMemory::open(file.try_clone().unwrap()).unwrap();
@@ -503,7 +538,7 @@ mod tests {
         (0..size).map(attach).collect()
     }
 
-    fn send(from: &SharedMemory, to: u32, number: u32, length: usize) {
+    pub(in super::super) fn send(from: &SharedMemory, to: u32, number: u32, length: usize) {
         let content = vec![number as u8; length];
         let source = Scratch::new(length.max(1));
         source.address().write(&content);
@@ -529,7 +564,7 @@ mod tests {
     }
 
     /// Messages 1 to 21 between two, each the answer of the last: the turn is the later one's.
-    fn exchange(job: &[SharedMemory]) {
+    pub(in super::super) fn exchange(job: &[SharedMemory]) {
         for number in 1..=21 {
             let (from, to) = (1 - number as usize % 2, number % 2);
             send(&job[from], to, number, 8);
