@@ -9,7 +9,7 @@
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// Shorter copies do not fetch their target's lines.
+/// Shorter copies are over before that helps.
 #[cfg(target_arch = "x86_64")]
 const FETCHING_LEAST: usize = 4096;
 /// So far ahead they are fetched, and where lines of several places are copied in turn.
@@ -76,16 +76,23 @@ unsafe fn move_parts<T: Copy, const PARTS: usize>(
     }
 }
 
-/// As [`copy`], of what another core has just written, to memory that may lie in no cache of this core: its lines are fetched meanwhile.
+/// As [`copy`], of what another core has just written, to memory that may lie in no cache of this core: many lines are on their way at once. How depends on
+/// the processor.
 ///
 /// # Safety
 /// As for [`copy`].
 #[inline]
 pub unsafe fn copy_from_written(source: *const u8, target: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
-    if length >= FETCHING_LEAST && std::is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has AVX; the rest is promised by the caller.
-        return unsafe { copy_by_vectors::<true>(source, target, length) };
+    if length >= FETCHING_LEAST {
+        if has_fast_moves() {
+            // SAFETY: promised by the caller.
+            return unsafe { move_bytes(source, target, length) };
+        }
+        if std::is_x86_feature_detected!("avx") {
+            // SAFETY: the processor has AVX; the rest is promised by the caller.
+            return unsafe { copy_by_vectors::<true>(source, target, length) };
+        }
     }
     // SAFETY: promised by the caller.
     unsafe { copy(source, target, length) }
