@@ -364,7 +364,9 @@ impl Core {
     fn drain_pipe(&self, incoming: &mut Incoming) -> bool {
         let Incoming { source, pipe, length, placed, .. } = *incoming;
         let gauge = self.gauge(pipe);
-        let (room, unit) = (self.pipe_room(source, length), unit(length));
+        let room = self.pipe_room(source, length);
+        // Nobody waits for room where all fits.
+        let most = if room < length { unit(length) } else { length };
         let before = incoming.drained;
         let (mut looks, mut rung) = (0, before);
         let ring = || {
@@ -391,7 +393,7 @@ impl Core {
             }
             looks = 0;
             let at = drained % room;
-            let bytes = unit.min(there).min(room - at);
+            let bytes = most.min(there).min(room - at);
             let wanted = bytes.min(placed.saturating_sub(drained));
             if wanted != 0 {
                 self.drain_part(incoming, at as usize, wanted as usize);
