@@ -21,10 +21,7 @@ const FIRST_LOOKS: u32 = 4;
 /// Polls without a pause between them.
 const EAGER_SPINS: u32 = 128;
 /// Between two looks for an answer.
-fn xap() -> u32 {
-    static X: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *X.get_or_init(|| std::env::var("XAP").map_or(20, |x| x.parse().unwrap()))
-}
+const ANSWER_PAUSE: u32 = 20;
 /// Looks for an answer between two at all that has come.
 const LOOKS_AT_ALL: u32 = 4;
 /// About what it takes to ask for two lines.
@@ -194,7 +191,7 @@ impl Core {
             // A pause costs as much as the way of a message from core to core.
             if answer.is_some() {
                 if !ahead.as_mut().is_some_and(Ahead::fetch) {
-                    idle(xap());
+                    idle(ANSWER_PAUSE);
                 }
             } else if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS
             {
