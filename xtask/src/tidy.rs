@@ -120,6 +120,7 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     complaints.extend(leftovers(&sources));
     complaints.extend(foreign_paths(&sources));
     complaints.extend(loom_facade(&sources));
+    complaints.extend(no_environment(&sources));
     complaints.extend(layout_version(root, &sources));
     complaints.extend(architecture_names_rooms(root, &packages)?);
     if complaints.is_empty() {
@@ -385,6 +386,27 @@ fn loom_facade(sources: &[Source]) -> Vec<String> {
     complaints
 }
 
+/// Below the ABI everything is told by values: what reads the environment there is a switch that a measurement has left behind.
+fn no_environment(sources: &[Source]) -> Vec<String> {
+    let rooms =
+        ["base", "collectives", "counters", "datatype", "io", "mpi", "portals", "transport", "transport-"];
+    let is_below = |path: &str| {
+        let room = path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"));
+        room.is_some_and(|(name, _)| {
+            rooms.iter().any(|room| name == *room || room.ends_with('-') && name.starts_with(room))
+        })
+    };
+    let mut complaints = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust() && is_below(&source.path)) {
+        for (number, line) in code_lines(&source.text) {
+            if line.contains("env::var") {
+                complaints.push(format!("{}:{number}: reads the environment below the ABI", source.path));
+            }
+        }
+    }
+    complaints
+}
+
 /// The layout of the shared memory is a versioned document: its number in `docs/wire/` is the one in the code.
 fn layout_version(root: &Path, sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -477,6 +499,14 @@ mod tests {
         let code_again = source("crates/x/src/layout.rs", "pub const VERSION: u32 = 12;");
         assert_eq!(layout_version(Path::new("."), &[code, old]).len(), 1);
         assert!(layout_version(Path::new("."), &[code_again, new]).is_empty());
+    }
+
+    #[test]
+    fn nothing_below_the_abi_reads_the_environment() {
+        let read = "let x = std::env::var(\"X\");";
+        assert_eq!(no_environment(&[source("crates/portals/src/a.rs", read)]).len(), 1);
+        assert_eq!(no_environment(&[source("crates/transport-shm/src/transport/a.rs", read)]).len(), 1);
+        assert!(no_environment(&[source("crates/launcher/src/a.rs", read)]).is_empty());
     }
 
     #[test]
