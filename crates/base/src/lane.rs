@@ -649,13 +649,13 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod models {
+pub(crate) mod models {
     use super::*;
     use loom::sync::Arc;
 
-    type Shared = Arc<(LaneControl, Vec<Slot>)>;
+    pub(crate) type Shared = Arc<(LaneControl, Vec<Slot>)>;
 
-    fn shared(slots: usize) -> Shared {
+    pub(crate) fn shared(slots: usize) -> Shared {
         Arc::new((LaneControl::default(), (0..slots).map(|_| Slot::default()).collect()))
     }
 
@@ -724,27 +724,32 @@ mod models {
         });
     }
 
+    /// Sends two messages of two slots. Their words 0 and 5 are 1 and 4, then 2 and 5.
+    pub(crate) fn send_two_of_two_slots(shared: &Shared) -> loom::thread::JoinHandle<()> {
+        let shared = shared.clone();
+        loom::thread::spawn(move || {
+            let lane = Lane::new(&shared.0, &shared.1);
+            let known = std::sync::atomic::AtomicU64::new(0);
+            let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
+            let source = crate::Scratch::new(48);
+            for number in 1..=2u64 {
+                // The second word is what a commit of the next lap looks like.
+                source.address().write_word(number);
+                source.address().offset(40).write_word(number + 3);
+                while !lane.push_bytes(producer, 1, [0; 2], source.address(), 48) {
+                    loom::thread::yield_now();
+                }
+            }
+        })
+    }
+
     /// A message of two slots, twice around a ring of two: whatever its bytes, none is read before it is written, and
     /// none is written before it is read.
     #[test]
     fn a_long_message_is_read_while_it_is_written() {
         loom::model(|| {
             let shared = shared(2);
-            let other = shared.clone();
-            let producer = loom::thread::spawn(move || {
-                let lane = Lane::new(&other.0, &other.1);
-                let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
-                let source = crate::Scratch::new(48);
-                for number in 1..=2u64 {
-                    // The second word is what a commit of the next lap looks like.
-                    source.address().write_word(number);
-                    source.address().offset(40).write_word(number + 3);
-                    while !lane.push_bytes(producer, 1, [0; 2], source.address(), 48) {
-                        loom::thread::yield_now();
-                    }
-                }
-            });
+            let producer = send_two_of_two_slots(&shared);
             let lane = Lane::new(&shared.0, &shared.1);
             let target = crate::Scratch::new(48);
             let mut next = 1;

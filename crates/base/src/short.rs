@@ -148,27 +148,14 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::lane::{LaneControl, Producer};
+    use crate::lane::models::{send_two_of_two_slots, shared};
 
     /// A message of two slots, twice around a ring of two: it is short when both have come, and its slots are not written before they are given back.
     #[test]
     fn a_message_of_two_slots_is_short_when_both_have_come() {
         loom::model(|| {
-            let shared = loom::sync::Arc::new((LaneControl::default(), [Slot::default(), Slot::default()]));
-            let other = shared.clone();
-            let producer = loom::thread::spawn(move || {
-                let lane = Lane::new(&other.0, &other.1);
-                let known = std::sync::atomic::AtomicU64::new(0);
-                let producer = Producer { known_head: &known, alone: true, overlaps: true, hands_over: true };
-                let source = crate::Scratch::new(48);
-                for number in 1..=2u64 {
-                    source.address().write_word(number);
-                    source.address().offset(40).write_word(number + 3);
-                    while !lane.push_bytes(producer, 1, [0; 2], source.address(), 48) {
-                        loom::thread::yield_now();
-                    }
-                }
-            });
+            let shared = shared(2);
+            let producer = send_two_of_two_slots(&shared);
             let lane = Lane::new(&shared.0, &shared.1);
             let target = crate::Scratch::new(48);
             for next in 1..=2 {
