@@ -4,7 +4,7 @@ use crate::core::{BATCH, Core, Driver, Outcome, pattern_of};
 use crate::index::{self, Pattern};
 use crate::interface::*;
 use crate::memory::Place;
-use crate::message::{self, Arrival, INLINE, INLINE_ROOM, Incoming, Payload};
+use crate::message::{self, Arrival, BULK, INLINE, INLINE_ROOM, Incoming, Payload};
 use crate::nic::Nic;
 use crate::partial::is_plain;
 use crate::progress::YIELD_EVERY_FAR;
@@ -103,7 +103,7 @@ impl Core {
                             nic.lock().release();
                             return Soon::Received(received);
                         }
-                        None
+                        return self.receive_piece(nic, entry, source, short);
                     }
                     Next::AnswerAfter(steps) => Some((source, steps)),
                     Next::Other => None,
@@ -123,10 +123,7 @@ impl Core {
         }
         let (kind, last, initiator) = message::parts(short.tag());
         let match_bits = short.word(0);
-        if kind != INLINE
-            || entry.source.is_some_and(|source| source.0 != initiator)
-            || (match_bits ^ entry.match_bits) & !entry.ignore_bits != 0
-        {
+        if kind != INLINE || !takes(entry, initiator, match_bits) {
             return None;
         }
         let (header_data, length) = (short.word(1), short.bytes(last));
@@ -142,6 +139,29 @@ impl Core {
             requested_length: length as u64,
             placed_length: placed as u64,
         })
+    }
+
+    /// As [`Core::look_longer`], where `short` comes next from `source`, and is no short message for `entry`: its bytes may lie in a piece.
+    #[inline(never)]
+    fn receive_piece(&self, nic: &Nic, entry: &MatchEntry, source: u32, short: Short<'_>) -> Soon {
+        let (kind, ack, initiator) = message::parts(short.tag());
+        let [match_bits, header_data, bulk, length] = [0, 1, 2, 3].map(|index| short.word(index));
+        if kind == BULK
+            && ack == 0
+            && nic.posted.0.order().count.get() == 0
+            && takes(entry, initiator, match_bits)
+        {
+            let payload = Payload::Bulk(bulk);
+            let arrival =
+                Arrival { source: initiator, match_bits, header_data, length, ack: false, user: 0, payload };
+            let result = self.accept(nic, entry, &arrival);
+            if let Soon::Received(_) = result {
+                self.transport.pass_next(source, short.slots());
+            }
+            nic.lock().release();
+            return result;
+        }
+        self.look_longer(nic, entry, None)
     }
 
     /// As [`Core::look_for`], with the lock, which is released. It is held while polling, so that taking it costs no time once the message is there. Others want
@@ -433,6 +453,12 @@ impl Core {
             placed_length: placed,
         })
     }
+}
+
+#[inline(always)]
+fn takes(entry: &MatchEntry, source: u32, match_bits: u64) -> bool {
+    entry.source.is_none_or(|awaited| awaited.0 == source)
+        && (match_bits ^ entry.match_bits) & !entry.ignore_bits == 0
 }
 
 /// How far a message is that an entry waits for.

@@ -282,7 +282,9 @@ impl Core {
             return self.send_far(put);
         }
         let mut direct = false;
-        if put.length >= PIPE_LEAST && !exchanged && self.is_taken_at_once(put) {
+        // In a row it is not what one message takes that counts, and a pipe makes its two ends wait for each other.
+        let in_row = copied && put.length >= PIPE_LEAST && transport.follows(target);
+        if put.length >= PIPE_LEAST && !in_row && !exchanged && self.is_taken_at_once(put) {
             direct = matches!(put.source.place(), Place::Run(_))
                 && self.prefers_direct(target, self.me, put.length);
             if !direct && let Some(outcome) = self.send_piped(put) {

@@ -361,6 +361,13 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         self.near.runs_ahead(length)
     }
 
+    fn follows(&self, target: u32) -> bool {
+        match self.place(target) {
+            FAR => false,
+            place => self.near.follows(place),
+        }
+    }
+
     fn claim(&self, length: usize) -> Option<Bulk> {
         self.near.claim(length)
     }

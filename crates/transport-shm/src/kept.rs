@@ -4,10 +4,11 @@
 //! that; and those that two processes send each other many at a time swap theirs. The piece that was read last is taken first.
 //!
 //! One of each size is kept by anybody. A process keeps more where it misses them, which is where it sends as many as it receives, and
-//! gives them up again where it only receives. Which they are stands in shared memory, so that an owner that has none left may take its own back.
+//! gives them up again where it only receives. What it does not keep it gives back in bundles: what it has read of one row shares a line to write and an
+//! instruction with a lock. Which they are stands in shared memory, so that an owner that has none left may take its own back.
 
-use crate::layout::KEPT;
-use crate::pool::{CLASSES, class_for};
+use crate::layout::{BUNDLE, KEPT};
+use crate::pool::{CLASSES, bytes_of, class_for};
 use parnass_base::Table;
 use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
 use parnass_transport::Bulk;
@@ -31,6 +32,8 @@ const FEW: u32 = 8;
 const ALL: usize = 16 << 20;
 /// Pieces that find no room, for each that is kept, until all but one are given up.
 const IDLE: u32 = 4;
+/// What may wait to be given back together.
+const BUNDLED: usize = 128 << 10;
 
 /// What a process keeps.
 #[derive(Debug)]
@@ -92,29 +95,47 @@ impl Kept {
         taken
     }
 
-    /// Keeps a piece of `class` that was read. Those that go back to their owners instead are told to `give_back`.
-    pub fn keep(&self, class: usize, bulk: Bulk, mut give_back: impl FnMut(Bulk)) {
+    /// How many pieces of a class that find no room are given back together.
+    fn bundle(&self, class: usize) -> u32 {
+        let most = if self.most == 1 { 1 } else { BUNDLE.min(MOST[class]) };
+        (BUNDLED / bytes_of(class)).clamp(1, most) as u32
+    }
+
+    /// Keeps a piece of `class` that was read. Those that go back to their owners instead are told to `give_back`, up to [`BUNDLE`] at a time.
+    pub fn keep(&self, class: usize, bulk: Bulk, mut give_back: impl FnMut(&[Bulk])) {
         if class >= self.kept {
-            return give_back(bulk);
+            return give_back(&[bulk]);
         }
+        let bundle = self.bundle(class);
         let (pieces, class) = self.of(class);
         let (count, room) = (class.count.load(Ordering::Relaxed), class.room.load(Ordering::Relaxed));
-        let has_room = count < room;
+        let has_room = count < (room + bundle - 1).min(pieces.len() as u32);
         let at = if has_room { count } else { room - 1 };
         // Release pairs with the acquire in `take_from`.
-        let earlier = pieces[at as usize].swap(bulk.0, Ordering::AcqRel);
-        if earlier != 0 {
-            give_back(Bulk(earlier));
-        }
+        let earlier = Bulk(pieces[at as usize].swap(bulk.0, Ordering::AcqRel));
         if has_room {
+            if earlier.0 != 0 {
+                give_back(&[earlier]);
+            }
             return class.count.store(count + 1, Ordering::Relaxed);
         }
-        let idle = class.idle.load(Ordering::Relaxed) + 1;
+        let idle = class.idle.load(Ordering::Relaxed) + bundle;
         class.idle.store(idle, Ordering::Relaxed);
-        if room > 1 && idle > IDLE * room {
-            class.room.store(1, Ordering::Relaxed);
-            class.count.store(1, Ordering::Relaxed);
-            pieces[1..].iter().filter_map(take_from).for_each(give_back);
+        let left = if room > 1 && idle > IDLE * room { 1 } else { room };
+        class.room.store(left, Ordering::Relaxed);
+        class.count.store(left, Ordering::Relaxed);
+        let (mut together, mut number) = ([Bulk(0); BUNDLE], 0);
+        let others = pieces[left as usize..count as usize].iter().filter_map(take_from);
+        for bulk in Some(earlier).filter(|bulk| bulk.0 != 0).into_iter().chain(others) {
+            together[number] = bulk;
+            number += 1;
+            if number == BUNDLE {
+                give_back(&together);
+                number = 0;
+            }
+        }
+        if number != 0 {
+            give_back(&together[..number]);
         }
     }
 }
@@ -165,7 +186,7 @@ mod tests {
         };
         let sent = [send(&sides[0]), send(&sides[1])];
         for (side, pieces) in sides.iter().rev().zip(sent) {
-            pieces.into_iter().for_each(|piece| side.keep(class(), piece, |_| back += 1));
+            pieces.into_iter().for_each(|piece| side.keep(class(), piece, |bulks| back += bulks.len()));
         }
         (claimed, back)
     }
@@ -181,12 +202,16 @@ mod tests {
             }
             assert_eq!(exchange(&sides, window, &mut next), (0, 0), "windows of {window}");
         }
-        let mut back = 0;
+        let (mut back, mut bundles) = (0, 0);
         for _ in 0..1000 {
             next += 1;
-            sides[0].keep(class(), Bulk(next), |_| back += 1);
+            sides[0].keep(class(), Bulk(next), |bulks| {
+                back += bulks.len();
+                bundles += 1;
+            });
         }
-        assert_eq!(back, 1000 + 64 - 1);
+        assert!((1000 + 64 - BUNDLE..1000 + 64).contains(&back), "{back} are given back");
+        assert!(bundles <= 1000 / BUNDLE + 8 * BUNDLE, "in {bundles} bundles");
         assert!(sides[0].has(LENGTH) && !sides[0].has(100));
         assert_eq!(sides[0].take(LENGTH).map(|bulk| bulk.0), Some(next), "the last one");
     }
@@ -200,7 +225,7 @@ mod tests {
                 assert!((0..20).all(|_| kept.take(64 << class).is_none()), "it misses them");
                 for _ in 0..20 {
                     bytes += 64 << class;
-                    kept.keep(class, Bulk(1), |_| bytes -= 64 << class);
+                    kept.keep(class, Bulk(1), |bulks| bytes -= bulks.len() * (64 << class));
                 }
             }
             assert!(bytes * size as usize <= ALL, "{size} ranks keep {bytes} bytes each");
@@ -235,7 +260,7 @@ mod tests {
                         3 => free.extend(steal(&kept.pieces, LENGTH).map(|bulk| bulk.0)),
                         _ => {
                             let Some(piece) = free.pop_front() else { break };
-                            kept.keep(class(), Bulk(piece), |bulk| free.push_back(bulk.0));
+                            kept.keep(class(), Bulk(piece), |bulks| free.extend(bulks.iter().map(|bulk| bulk.0)));
                         }
                     }
                 }

@@ -26,7 +26,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 24;
+pub const LAYOUT_VERSION: u32 = 25;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -160,17 +160,22 @@ unsafe impl Record for Station {}
 
 const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= COUNTERS_AT);
 
+/// Pieces that are returned together, at most.
+pub const BUNDLE: usize = 8;
+
 /// First lines of a bulk piece; its data follows.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Piece {
-    /// Below it in the stack of returned pieces.
+    /// Below it and its bundle in the stack of returned pieces.
     pub next: AtomicU32,
     /// Its size class.
     pub class: Word32,
     /// Bytes that its owner has put into it, if it is drained meanwhile.
     pub filled: AtomicU64,
-    _pad0: [AtomicU64; 6],
+    /// The others of its bundle: offsets / 64 of pieces of the same class that were returned with it, up to the first 0.
+    pub bundle: [AtomicU32; BUNDLE - 1],
+    _pad0: [AtomicU32; 12 - (BUNDLE - 1)],
     /// Bytes that the receiver has taken out of it, if it is filled meanwhile.
     pub drained: AtomicU64,
     _pad1: [AtomicU64; 7],

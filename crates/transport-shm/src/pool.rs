@@ -80,11 +80,6 @@ impl Pool {
             .or_else(|| (class + 1..CLASSES).find_map(|larger| self.take(larger)))
     }
 
-    /// How many bytes have been carved.
-    pub fn carved_bytes(&self) -> u32 {
-        self.fresh as u32
-    }
-
     fn take(&mut self, class: usize) -> Option<usize> {
         let unit = self.free[class].pop_front().or_else(|| self.spare[class].pop())?;
         Some(unit as usize * 64)
@@ -129,9 +124,12 @@ impl Pool {
         let mut unit = station.returned.swap(0, Ordering::Acquire);
         while unit != 0 {
             let piece = self.window.reference::<Piece>(unit as usize * 64);
-            let next = piece.next.load(Ordering::Relaxed);
-            self.back.push((unit, (piece.class.get() as usize).min(CLASSES - 1)));
-            unit = next;
+            let class = (piece.class.get() as usize).min(CLASSES - 1);
+            let bundle = piece.bundle.each_ref().map(|unit| unit.load(Ordering::Relaxed));
+            let others = bundle.iter().position(|unit| *unit == 0).unwrap_or(bundle.len());
+            self.back.extend(bundle[..others].iter().rev().map(|unit| (*unit, class)));
+            self.back.push((unit, class));
+            unit = piece.next.load(Ordering::Relaxed);
         }
         // The one that came back last was on top.
         for (unit, class) in self.back.drain(..).rev() {
@@ -145,7 +143,7 @@ impl Pool {
 }
 
 /// Bytes of a piece of this class, its head among them.
-fn bytes_of(class: usize) -> usize {
+pub fn bytes_of(class: usize) -> usize {
     HEAD + (1 << (class as u32 + SMALLEST))
 }
 
@@ -155,10 +153,18 @@ pub fn class_for(length: usize) -> Option<usize> {
     Some(class as usize).filter(|class| *class < CLASSES)
 }
 
-/// Gives a piece at `offset` back to the owner of `window` and `station`.
-pub fn give_back(window: &Window, station: &Station, offset: usize) {
-    let piece = window.reference::<Piece>(offset);
-    let unit = (offset / 64) as u32;
+/// Gives pieces of one class back to the owner of `window` and `station`: those at `first` and at the others, fewer than [`crate::layout::BUNDLE`] of them.
+pub fn give_back(window: &Window, station: &Station, first: usize, others: impl Iterator<Item = usize>) {
+    let piece = window.reference::<Piece>(first);
+    let unit = |offset: usize| (offset / 64) as u32;
+    let others = others.map(unit).chain(std::iter::repeat(0));
+    for (place, other) in piece.bundle.iter().zip(others) {
+        place.store(other, Ordering::Relaxed);
+        if other == 0 {
+            break;
+        }
+    }
+    let unit = unit(first);
     let mut top = station.returned.load(Ordering::Relaxed);
     loop {
         piece.next.store(top, Ordering::Relaxed);
@@ -173,6 +179,7 @@ pub fn give_back(window: &Window, station: &Station, offset: usize) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::layout::BUNDLE;
     use parnass_base::{PAGE, Region};
     use std::collections::HashSet;
 
@@ -186,7 +193,7 @@ mod tests {
         let mut pool = Pool::new(memory.clone(), TURNS);
         let turns = TURNS.div_ceil(LENGTH + HEAD);
         let claim = |pool: &mut Pool| pool.claim(&station, LENGTH, false).expect("there is room");
-        let give_back = |offset: usize| give_back(&memory, &station, offset);
+        let give_back = |offset: usize| give_back(&memory, &station, offset, std::iter::empty());
 
         let mut sent: Vec<usize> = (0..turns).map(|_| claim(&mut pool)).collect();
         assert!(pool.runs_ahead(&station, LENGTH) && !pool.runs_ahead(&station, 4 * LENGTH));
@@ -206,5 +213,30 @@ mod tests {
         assert!(used.len() <= turns, "{} pieces take turns, not {turns}", used.len());
         let all: HashSet<usize> = (0..11 * turns).map(|_| claim(&mut pool)).collect();
         assert!(all.len() == 11 * turns, "nothing is lost, and nothing is given out twice");
+    }
+
+    /// Bundles of every length, of which shorter ones follow longer ones in the same lines.
+    #[test]
+    fn what_comes_back_in_bundles_comes_back_in_order() {
+        const LENGTH: usize = 1 << 10;
+        let memory = Region::private(BULK_BYTES).unwrap().window(0, BULK_BYTES);
+        let station = Region::private(PAGE).unwrap().window(0, PAGE).record::<Station>(0);
+        let mut pool = Pool::new(memory.clone(), 64 << 10);
+        let lengths = (1..=BUNDLE).rev();
+        let pieces: Vec<usize> =
+            (0..lengths.clone().sum()).map(|_| pool.claim(&station, LENGTH, false).unwrap()).collect();
+        for round in 0..20 {
+            let mut left = &pieces[..];
+            // The first bundle of a round is a longer one than that which the same piece began before.
+            for length in lengths.clone().cycle().skip(round).take(BUNDLE) {
+                let (bundle, rest) = left.split_at(length);
+                give_back(&memory, &station, bundle[0], bundle[1..].iter().copied());
+                left = rest;
+            }
+            assert!(left.is_empty());
+            pool.collect(&station);
+            let back: Vec<usize> = std::iter::from_fn(|| pool.take(class_for(LENGTH).unwrap())).collect();
+            assert_eq!(back, pieces);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 mod pieces;
 mod push;
-mod rows;
 mod short;
 mod shuttles;
 
@@ -17,7 +16,7 @@ use crate::pool::{HEAD, LARGEST, Pool};
 use crate::process_memory::{self, Way};
 use crate::segments::Segments;
 use crate::tuning::Tuning;
-use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
@@ -116,8 +115,6 @@ pub struct SharedMemory {
     cross_memory: bool,
     peers: Vec<Peer>,
     pool: Mutex<Pool>,
-    /// How many bytes of the pool have been carved.
-    carved: AtomicU32,
     /// The pieces that were read last.
     kept: Kept,
     segments: Segments,
@@ -223,7 +220,6 @@ impl SharedMemory {
             slots_per_lane,
             peers,
             pool,
-            carved: AtomicU32::new(0),
             kept,
             segments: Segments::new(rank, size),
             past_caches: OnceLock::new(),
@@ -545,6 +541,12 @@ impl Transport for SharedMemory {
     fn runs_ahead(&self, length: usize) -> bool {
         // Shorter ones need no bulk memory, mostly.
         length > self.lane_bytes && self.uses_up_pieces(length)
+    }
+
+    fn follows(&self, target: u32) -> bool {
+        let peer = self.peer(target);
+        let (Some(side), Some(incoming)) = (&peer.side, &peer.incoming) else { return false };
+        side.follows(incoming.head())
     }
 
     fn claim(&self, length: usize) -> Option<Bulk> {

@@ -240,6 +240,12 @@ pub trait Transport: Send + Sync {
         false
     }
 
+    /// Whether the message that this process is about to send to `target`, and that takes bulk memory, follows others in a row: nothing has come from there since.
+    fn follows(&self, target: u32) -> bool {
+        let _ = target;
+        false
+    }
+
     /// Bulk memory of this process for `length` bytes, or none now.
     fn claim(&self, length: usize) -> Option<Bulk>;
 

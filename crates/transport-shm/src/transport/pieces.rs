@@ -5,7 +5,6 @@ use crate::kept;
 use crate::layout::Piece;
 use crate::pool::{self, HEAD, Pool};
 use parnass_base::UserAddress;
-use parnass_base::atomics::Ordering;
 use parnass_transport::Bulk;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -24,10 +23,7 @@ impl SharedMemory {
         if !keep && let found @ Some(_) = self.kept.take(length) {
             return found;
         }
-        let mut pool = self.lock_pool();
-        let claimed = pool.claim(&self.own().station, length, keep);
-        self.carved.store(pool.carved_bytes(), Ordering::Relaxed);
-        drop(pool);
+        let claimed = self.lock_pool().claim(&self.own().station, length, keep);
         if let Some(offset) = claimed {
             return Some(Bulk(u64::from(self.rank) << 40 | offset as u64));
         }
@@ -47,9 +43,13 @@ impl SharedMemory {
 
     /// See [`parnass_transport::Transport::discard`].
     pub(super) fn has_read(&self, bulk: Bulk) {
-        let give_back = |bulk| {
-            let (peer, offset) = self.piece(bulk);
-            pool::give_back(&peer.bulk, &peer.station, offset);
+        // Pieces of one size may belong to several.
+        let give_back = |bulks: &[Bulk]| {
+            for own in bulks.chunk_by(|one, other| one.0 >> 40 == other.0 >> 40) {
+                let (peer, first) = self.piece(own[0]);
+                let others = own[1..].iter().map(|bulk| self.piece(*bulk).1);
+                pool::give_back(&peer.bulk, &peer.station, first, others);
+            }
         };
         let (peer, offset) = self.piece(bulk);
         let class = peer.bulk.reference::<Piece>(offset).class.get();

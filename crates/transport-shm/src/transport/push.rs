@@ -143,8 +143,7 @@ impl SharedMemory {
         if !producer.overlaps {
             return Posting::TooLong;
         }
-        let carved = self.carved.load(Ordering::Relaxed);
-        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length, carved)) {
+        if peer.side.as_ref().is_some_and(|side| side.leaves_runs(length)) {
             return Posting::TooLong;
         }
         if let Some(side) = &peer.side

@@ -37,6 +37,11 @@ impl Incoming {
         }
     }
 
+    /// How far the lane has been read.
+    pub(super) fn head(&self) -> u64 {
+        self.lane().head()
+    }
+
     #[inline(always)]
     fn lane(&self) -> Lane<'_> {
         Lane::new(&self.control, &self.slots).with_runs(self.runs)

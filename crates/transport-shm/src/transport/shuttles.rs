@@ -1,6 +1,5 @@
 //! Messages that lie in the lines of the message that they answer, see [`parnass_base::shuttle`].
 
-use super::rows::Rows;
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -189,10 +188,12 @@ pub(super) struct Side {
     answers: Answers,
     /// Of who leads.
     worth: Worth,
-    rows: Box<Rows>,
     /// Messages to the peer since something came from it, and how often in a row it was one when something came.
     sent: AtomicU32,
     lone: AtomicU32,
+    /// Messages to the peer that took bulk memory since something came, and what was read of the lane and of the turns then.
+    bulky: AtomicU32,
+    heard: AtomicU64,
     /// The place of the thread that sent the last one.
     thread: AtomicU32,
     /// How often it was another one.
@@ -210,6 +211,10 @@ pub(super) struct Side {
 /// the most, where that one was not answered by shuttle: it has met a message that was sent at the same time.
 const LONE: u32 = 4;
 const MOST_LONE: u32 = 512;
+/// Messages of a row up to so many bytes go by runs.
+const IN_RUNS: usize = 2 << 10;
+/// A message that takes bulk memory is part of a row if so many have gone before it.
+const ROW: u32 = 3;
 /// Shorter messages of several slots go by shuttle only where their answers are looked for when they have come, and so many messages later.
 const SHORT: usize = 512;
 const LOOKED_FOR: u32 = 8;
@@ -251,9 +256,10 @@ impl Side {
             first: rank < other,
             answers: Answers::default(),
             worth: Worth::default(),
-            rows: Box::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
+            bulky: AtomicU32::new(0),
+            heard: AtomicU64::new(0),
             thread: AtomicU32::new(0),
             changes: AtomicU32::new(0),
             asked: AtomicBool::new(false),
@@ -357,14 +363,26 @@ impl Side {
         Some((self.shuttle(), turn))
     }
 
-    /// Whether the next message to the peer follows another, and goes by a piece though a run would take it. `carved`: see [`Rows::leaves_runs`].
+    /// Whether the next message to the peer follows another, and goes by a piece though a run would take it. A run shows its bytes while they are written,
+    /// which a lone message gains by. In a row it matters more that its memory is not in the cache of who has just read it: runs of a lane are written again
+    /// while they are still there; pieces take turns until they have left that cache.
     #[inline]
-    pub(super) fn leaves_runs(&self, length: usize, carved: u32) -> bool {
-        let leaves = self.sent.load(Ordering::Relaxed) != 0 && self.rows.leaves_runs(length, carved);
+    pub(super) fn leaves_runs(&self, length: usize) -> bool {
+        let leaves = self.sent.load(Ordering::Relaxed) != 0 && length > IN_RUNS;
         if leaves {
             self.count();
         }
         leaves
+    }
+
+    /// See [`parnass_transport::Transport::follows`]; `read`: of the lane, up to where.
+    pub(super) fn follows(&self, read: u64) -> bool {
+        let turn = self.turn.here(self.first).or_else(|| self.turn.there(self.first));
+        let heard = read.wrapping_add(turn.unwrap_or(0));
+        let is_new = self.heard.swap(heard, Ordering::Relaxed) != heard;
+        let bulky = if is_new { 0 } else { self.bulky.load(Ordering::Relaxed) };
+        self.bulky.store(bulky.saturating_add(1), Ordering::Relaxed);
+        bulky.saturating_add(self.sent.load(Ordering::Relaxed)) >= ROW
     }
 
     /// Counts a message to the peer.
@@ -731,6 +749,20 @@ pub(super) mod tests {
     fn two_that_wait_for_each_other_do_not_wait_longer_and_longer() {
         let after = both_wait([true, false]);
         assert!(after.iter().all(|after| *after < 200), "{after:?}");
+    }
+
+    /// Long messages are a row from the fourth on, until something comes.
+    #[test]
+    fn long_messages_without_an_answer_are_a_row() {
+        let job = job(2);
+        for _ in 0..3 {
+            let follows: Vec<bool> = (0..6).map(|_| job[0].follows(1)).collect();
+            assert_eq!(follows, [false, false, false, true, true, true]);
+            send(&job[1], 0, 7, 8);
+            assert_eq!(job[0].take(0, 1, &mut |_| true), 1);
+        }
+        (0..3).for_each(|number| send(&job[0], 1, number, 8));
+        assert!(job[0].follows(1), "short ones count");
     }
 
     #[test]
