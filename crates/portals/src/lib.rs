@@ -19,6 +19,7 @@
 //! the release.
 #![forbid(unsafe_code)]
 
+mod attendance;
 mod board;
 mod core;
 mod errand;
@@ -56,6 +57,7 @@ mod ways;
 mod wheel;
 mod withdraw;
 
+pub use attendance::Staying;
 pub use board::{Board, NO_MEMORY, Reading, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
 pub use live::{CROWD, copies_once, piped_most};
