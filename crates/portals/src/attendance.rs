@@ -76,7 +76,7 @@ impl Interface {
             full_fence();
         }
         if self.helper.is_started() && core.is_moving() {
-            core.transport.ring_helper(core.me);
+            core.transport.ring_helper_that_waits(core.me);
         }
     }
 }

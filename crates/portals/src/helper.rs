@@ -14,6 +14,8 @@ use std::time::Duration;
 /// up to 35 us on virtual machines. Who stops waiting rings if something is left to be moved; a message that came when he was
 /// about to stop is found by such a look.
 const ATTENDED_PAUSE: Duration = Duration::from_millis(10);
+/// The first of those in which it is not woken either: nobody else looks meanwhile if the process computes after all. The next ones grow by as much.
+const RESTING_PAUSE: Duration = Duration::from_millis(1);
 /// How often in a row it is woken though the process waits soon, until it sleeps on for such messages.
 const MOST_NEEDLESS: u32 = 2;
 
@@ -64,6 +66,14 @@ impl Helper {
     }
 }
 
+/// How long it sleeps while the process waits, when it was woken so often in a row for nothing.
+fn pause_after(needless: u32) -> Duration {
+    match needless.saturating_sub(MOST_NEEDLESS) {
+        0 => ATTENDED_PAUSE,
+        rests => ATTENDED_PAUSE.min(RESTING_PAUSE * rests),
+    }
+}
+
 fn run(core: &Core) {
     parnass_base::process::block_signals();
     parnass_base::process::be_prompt();
@@ -85,7 +95,7 @@ fn run(core: &Core) {
             // Who asks a process that others may send requests to may have done so between its last look and here.
             let is_asked = || core.wheel.is_there() && !core.is_attended() && core.needs_help();
             let mut ends = || stopping() || core.is_left_with_work() || is_asked();
-            core.transport.sleep_helper(Some(ATTENDED_PAUSE), &mut ends);
+            core.transport.sleep_helper(Some(pause_after(needless)), &mut ends);
             core.transport.rest_helper(false);
             idle += 1;
         }
@@ -102,5 +112,19 @@ fn run(core: &Core) {
                 idle += 1;
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_woken_for_nothing_rests_longer_and_longer() {
+        let pauses: Vec<u128> = (0..=20).map(|needless| pause_after(needless).as_millis()).collect();
+        let woken = MOST_NEEDLESS as usize + 1;
+        assert!(pauses[..woken].iter().all(|pause| *pause == 10), "it is still woken");
+        assert_eq!(pauses[woken..woken + 12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10]);
+        assert_eq!(pause_after(u32::MAX), ATTENDED_PAUSE);
     }
 }

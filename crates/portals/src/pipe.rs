@@ -241,7 +241,7 @@ impl Core {
             self.transport.ring(target);
         }
         if outgoing.filled != before && !self.waits(target) {
-            self.transport.ring_helper(target);
+            self.transport.ring_helper_that_waits(target);
         }
         outgoing.filled != before
     }
