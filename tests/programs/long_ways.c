@@ -1,6 +1,6 @@
 /* Long messages between ranks that wait go through a pipe up to a length, and longer ones from memory to memory by the kernel. The same bytes arrive, also
- * where one side's have gaps, and each goes its way. Who probes may compute when it has found the message, and is sent no pipe, which it would have to drain. Whoever waits for many in one call does not wake its helper
- * between two of them. */
+ * where one side's have gaps, and each goes its way. Who probes may compute when it has found the message, and is sent no pipe, which it would have to drain.
+ * Whoever waits for many of them, at once or one after the other, does not wake its helper in between. */
 #define _GNU_SOURCE
 #include "tool.h"
 #include <sched.h>
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         over = pvar_value(session, piped) > 0 && pvar_value(session, direct) > 0;
         MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    /* Who waits for many messages waits between two of them too. A series in which a rank has lost its processor says nothing. */
+    /* The helper of whoever waits for many messages is not woken between two of them. A series in which a rank has lost its processor says nothing. */
     for (int one_by_one = 0; one_by_one < 2; one_by_one++) {
         long slept = 1000;
         for (int series = 0; choose && slept > 20 && series < 20; series++)

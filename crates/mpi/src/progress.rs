@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::process::Process;
 use crate::request::Status;
 use crate::request::slots::SlotName;
-use parnass_portals::{Company, Event, ProcessId, Sink, Staying, Ticket, Wheel};
+use parnass_portals::{Company, Event, ProcessId, Sink, Ticket, Wheel};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -467,11 +467,6 @@ impl Process {
         };
         self.nic().leave();
         value
-    }
-
-    /// See [`Interface::stay`](parnass_portals::Interface::stay).
-    pub fn stay(&self) -> Staying<'_> {
-        self.nic().stay()
     }
 
     /// Waits for something that peers do on a board, turning the wheel meanwhile. They ring when they have done it.

@@ -5,26 +5,7 @@ use crate::interface::ProcessId;
 use parnass_base::atomics::{Ordering, full_fence};
 use parnass_transport::{Prospect, Waiting};
 
-/// A thread that waits for one thing after the other, until this is dropped.
-#[derive(Debug)]
-pub struct Staying<'a>(&'a Interface);
-
-impl Drop for Staying<'_> {
-    fn drop(&mut self) {
-        let Staying(interface) = *self;
-        interface.core.staying.fetch_sub(1, Ordering::Relaxed);
-        interface.leave();
-    }
-}
-
 impl Interface {
-    /// The caller waits for several things, one after the other, and does nothing else: between two of them this process goes on to be one that waits. Else its
-    /// helper thread would be woken there, which takes the processor from the caller for up to 40 us, twice in a window of 16 long messages.
-    pub fn stay(&self) -> Staying<'_> {
-        self.core.staying.fetch_add(1, Ordering::Relaxed);
-        Staying(self)
-    }
-
     /// Announces that the caller will `wait` for `awaited`, or for anybody, as soon as its next put or append has been made: peers may then
     /// count on this process to do its part of a long message. [`Interface::leave`] must follow.
     #[inline]
@@ -50,12 +31,11 @@ impl Interface {
         }
     }
 
-    /// The caller has stopped waiting, after [`Interface::wait`] or [`Interface::will_wait`]. What is still moving is left to the helper thread, unless some
-    /// thread [stays](Interface::stay).
+    /// The caller has stopped waiting, after [`Interface::wait`] or [`Interface::will_wait`]. What is still moving is left to the helper thread.
     #[inline]
     pub fn leave(&self) {
         let core = &self.core;
-        if !core.is_attended() || core.staying.load(Ordering::Relaxed) != 0 {
+        if !core.is_attended() {
             return;
         }
         core.transport.show(Waiting::Not);

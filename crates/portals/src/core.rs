@@ -82,8 +82,6 @@ pub struct Core {
     pub came: AtomicU32,
     /// How many more long messages of this process may be taken for parts of exchanges until one comes again, see [`Core::exchanges`].
     pub exchanging: AtomicU32,
-    /// How many threads of this process [stay](crate::Interface::stay).
-    pub staying: AtomicU32,
     pub stopping: AtomicBool,
     /// See [`Core::is_secluded`].
     secluded: bool,
@@ -182,7 +180,6 @@ impl Core {
             unanswered: AtomicBool::new(false),
             buries: AtomicBool::new(false),
             exchanging: AtomicU32::new(0),
-            staying: AtomicU32::new(0),
             came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),

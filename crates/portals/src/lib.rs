@@ -57,7 +57,6 @@ mod ways;
 mod wheel;
 mod withdraw;
 
-pub use attendance::Staying;
 pub use board::{Board, NO_MEMORY, Reading, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
 pub use live::{CROWD, copies_once, piped_most};

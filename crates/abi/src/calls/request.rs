@@ -227,11 +227,9 @@ pub fn waitall(call: &Call, requests: &mut Requests, statuses: StatusesOut) -> R
     let process: &Process = call.process();
     // The usual ones first: each is ended as soon as it is complete, and looked up once.
     let handles = requests.handles();
-    let mut stay = None;
     for index in 0..handles.len() {
         let (handle, status) = (handles.get(index), statuses.at(index));
         if !end_quickly(process, handle, |ended| store_ended(status, ended)) {
-            stay.get_or_insert_with(|| process.stay());
             match Usual::find(handle) {
                 Some(Usual::Over) => status.set_empty(),
                 Some(Usual::Quick(quick)) if wait_quickly(process, quick, status) => {}

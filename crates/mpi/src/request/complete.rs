@@ -80,7 +80,6 @@ pub fn wait_all(
     requests: &(impl RequestList + ?Sized),
     mut tell: impl FnMut(usize, Result<Status>),
 ) {
-    let _stay = process.stay();
     for request in live(requests) {
         if !request.is_complete(process) {
             process.wait_until(request.awaited(), || request.is_complete(process).then_some(()));
