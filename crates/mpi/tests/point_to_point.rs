@@ -7,7 +7,7 @@ use parnass_base::Scratch;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::{Buffer, CountForm, Datatype};
 use parnass_mpi::pt2pt::{BufferOwner, Envelope};
-use parnass_mpi::request::{Found, GeneralizedCallbacks, Specification, complete};
+use parnass_mpi::request::{GeneralizedCallbacks, Specification, complete};
 use parnass_mpi::{Process, Request, SendMode, Status, ThreadLevel};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -251,12 +251,12 @@ fn a_blocking_receive_comes_after_the_receives_posted_before() {
                         .iter()
                         .zip(&data)
                         .map(|(&(tag, _), data)| {
-                            Some(process.isend(world, bytes(process, data), 1, tag, mode).unwrap())
+                            process.isend(world, bytes(process, data), 1, tag, mode).unwrap()
                         })
                         .collect();
-                    complete::wait_all(process, &sends[..], |_, result| {
-                        assert_eq!(result, Ok(Status::EMPTY))
-                    });
+                    for send in &sends {
+                        assert_eq!(complete::wait(process, send), Ok(Status::EMPTY));
+                    }
                 } else {
                     let places: Vec<_> = (0..6).map(|_| Scratch::new(length)).collect();
                     let buffer = |place: usize| bytes(process, &places[place]);
@@ -442,48 +442,6 @@ fn requests_freed_while_active_go_on() {
             complete::wait(process, &request).unwrap();
             assert_eq!(content(&place, length), pattern(0, 1, 1, 1, length));
             process.send(world, nothing(process), 0, 2, SendMode::Standard).unwrap();
-        }
-    });
-}
-
-#[test]
-fn any_some_and_all() {
-    run(2, SINGLE, |process| {
-        let world = process.world();
-        let none: [Option<Arc<Request>>; 3] = [None, None, None];
-        assert_eq!(complete::wait_any(process, &none[..]), Found::NoneActive);
-        assert_eq!(complete::test_some(process, &none[..]), Found::NoneActive);
-        assert!(complete::test_all(process, &none[..], |_, result| assert_eq!(result, Ok(Status::EMPTY))));
-        if process.rank() == 0 {
-            for tag in [2, 0, 1] {
-                process.receive(world, nothing(process), 1, 9).unwrap();
-                process.send(world, nothing(process), 1, tag, SendMode::Standard).unwrap();
-            }
-        } else {
-            let mut requests: Vec<_> =
-                (0..3).map(|tag| Some(process.ireceive(world, nothing(process), 0, tag).unwrap())).collect();
-            requests.push(None);
-            assert_eq!(complete::test_any(process, &requests[..]), Found::NoneComplete);
-            assert_eq!(complete::get_status_some(process, &requests[..]), Found::NoneComplete);
-            let go = || process.send(world, nothing(process), 0, 9, SendMode::Standard).unwrap();
-            go();
-            assert_eq!(complete::wait_any(process, &requests[..]), Found::Complete((2, Ok(sent(0, 2, 0)))));
-            requests[2] = None;
-            go();
-            let expected = Found::Complete(vec![(0, Ok(sent(0, 0, 0)))]);
-            assert_eq!(complete::wait_some(process, &requests[..]), expected);
-            requests[0] = None;
-            assert!(!complete::test_all(process, &requests[..], |_, _| unreachable!()));
-            go();
-            let one = requests[1].clone().unwrap();
-            process.wait_until(None, || complete::get_status(process, &one)).unwrap();
-            assert_eq!(
-                complete::get_status_any(process, &requests[..]),
-                Found::Complete((1, Ok(sent(0, 1, 0))))
-            );
-            let mut statuses = Vec::new();
-            complete::wait_all(process, &requests[..], |_, result| statuses.push(result.unwrap()));
-            assert_eq!(statuses, [Status::EMPTY, sent(0, 1, 0), Status::EMPTY, Status::EMPTY]);
         }
     });
 }

@@ -7,7 +7,7 @@ use parnass_base::Scratch;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::Buffer;
 use parnass_mpi::pt2pt::BufferOwner;
-use parnass_mpi::request::complete;
+use parnass_mpi::request::{Readiness, complete};
 use parnass_mpi::{Process, Request, SendMode, Status, ThreadLevel};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -164,31 +164,25 @@ fn storm(process: &Arc<Process>, seed: u64, messages: u64) {
         if open.is_empty() {
             break;
         }
-        let list: Vec<_> = open.iter().map(|&index| receives[index].request.clone()).collect();
-        let done = match random.below(3) {
-            0 => match complete::wait_any(process, &list[..]) {
-                complete::Found::Complete(one) => vec![one],
-                other => panic!("{other:?}"),
-            },
-            1 => match complete::wait_some(process, &list[..]) {
-                complete::Found::Complete(some) => some,
-                other => panic!("{other:?}"),
-            },
-            _ => {
-                let pick = random.below(list.len() as u64) as usize;
-                vec![(pick, complete::wait(process, list[pick].as_ref().unwrap()))]
-            }
+        let request = |index: &usize| receives[*index].request.as_ref().unwrap();
+        let is_complete = |index: &usize| request(index).readiness(process) == Readiness::Complete;
+        let peers = || open.iter().map(|index| request(index).awaited());
+        let done: Vec<usize> = match random.below(3) {
+            0 => vec![process.wait_for_any(peers(), || open.iter().copied().find(is_complete))],
+            1 => process.wait_for_any(peers(), || {
+                let complete: Vec<usize> = open.iter().copied().filter(is_complete).collect();
+                (!complete.is_empty()).then_some(complete)
+            }),
+            _ => vec![open[random.below(open.len() as u64) as usize]],
         };
-        for (place, result) in done {
-            let posted = &mut receives[open[place]];
-            posted.request = None;
-            posted.status = Some(result.unwrap());
+        for index in done {
+            let posted = &mut receives[index];
+            posted.status = posted.request.take().map(|request| complete::wait(process, &request).unwrap());
         }
     }
-    let requests: Vec<_> = sends.iter().map(|(_, request)| Some(request.clone())).collect();
-    complete::wait_all(process, &requests[..], |_, result| {
-        result.unwrap();
-    });
+    for (_, request) in &sends {
+        complete::wait(process, request).unwrap();
+    }
     // In the order in which they were posted, the receives from one source with one tag got its messages in order.
     let mut sequence: HashMap<(u32, i32), u64> = HashMap::new();
     for posted in &receives {

@@ -173,14 +173,13 @@ fn argument(parameter: &Parameter, communicator: Option<&str>) -> Result<Argumen
             None,
             format!("&mut {n}"),
         ),
-        "requests" | "requests-unchecked" => {
+        "requests" => {
             let pointer = if raw.starts_with("*const") { format!("{n}.cast_mut()") } else { n.to_owned() };
-            let make = if form == "requests" { "new" } else { "unchecked" };
             (
-                "&mut Requests".to_owned(),
-                let_mut(format!("Requests::{make}({pointer}, {length}, \"{n}\")?")),
+                "Requests".to_owned(),
+                let_(format!("Requests::new({pointer}, {length}, \"{n}\")?")),
                 None,
-                format!("&mut {n}"),
+                n.to_owned(),
             )
         }
         "message-inout" => out("MessageInOut", format!("MessageInOut::new({n}, \"{n}\")?")),

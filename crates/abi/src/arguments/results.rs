@@ -2,7 +2,7 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
-use crate::objects::{Message, Process, Request, SENT, quick, quick_handle};
+use crate::objects::{Message, Request, quick, quick_handle};
 use parnass_mpi::constants::*;
 use parnass_mpi::request::Quick;
 use parnass_mpi::{Error, Result};
@@ -134,30 +134,11 @@ pub unsafe fn request_at(place: *const usize, name: &str) -> Result<Held<Request
     handles::get(unsafe { place.read() }, name)
 }
 
-/// An array of requests, each live or MPI_REQUEST_NULL.
+/// An array of requests, which may be none: each is looked up when something is asked of it.
+#[derive(Clone, Copy)]
 pub struct Requests {
-    handles: Handles,
-    /// What the handles name. Where all of them are of the usual kinds, it is looked up when something unusual is asked of one.
-    items: OnceCell<Vec<Item>>,
-}
-
-/// A request that can be ended without being looked up.
-#[derive(Clone, Copy, Debug)]
-pub enum Usual {
-    /// None, or that of a send which was complete at once.
-    Over,
-    /// A receive that is no request yet.
-    Quick(Quick),
-}
-
-impl Usual {
-    #[inline(always)]
-    pub fn find(handle: usize) -> Option<Usual> {
-        match handle {
-            MPI_REQUEST_NULL | SENT => Some(Usual::Over),
-            _ => quick(handle).map(Usual::Quick),
-        }
-    }
+    place: *mut usize,
+    length: usize,
 }
 
 impl Requests {
@@ -167,128 +148,11 @@ impl Requests {
     /// A `place` that is not null must point to that many initialised handle variables, which stay so as long as this lives.
     pub unsafe fn new(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
         // SAFETY: the caller's promise.
-        let requests = unsafe { Requests::unchecked(place, length, name) }?;
-        requests.check(name)?;
-        Ok(requests)
-    }
-
-    /// As [`Requests::new`], of handles that may be none: before more is asked of one than to end it, they are checked.
-    ///
-    /// # Safety
-    /// As for [`Requests::new`].
-    pub unsafe fn unchecked(place: *mut usize, length: i64, name: &str) -> Result<Requests> {
-        // SAFETY: the caller's promise.
         let handles = unsafe { slice(place, length, name) }
             .map_err(|error| Error::new(MPI_ERR_REQUEST, error.message()))?;
-        let handles = Handles { place, length: handles.len() };
-        Ok(Requests { handles, items: OnceCell::new() })
+        Ok(Requests { place, length: handles.len() })
     }
 
-    /// Checks all handles.
-    #[inline(never)]
-    pub fn check(&self, name: &str) -> Result<()> {
-        if self.items.get().is_none()
-            && !(0..self.len()).all(|index| Usual::find(self.handles.get(index)).is_some())
-        {
-            let find = |index| {
-                let handle = self.handles.get(index);
-                let bad = || handles::bad::<Request>(handle, &format!("{name}[{index}]"));
-                Item::find(handle).ok_or_else(bad)
-            };
-            let _ = self.items.set((0..self.len()).map(find).collect::<Result<_>>()?);
-        }
-        Ok(())
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.handles.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.handles.is_empty()
-    }
-
-    fn items(&self) -> &Vec<Item> {
-        // What is not found has been ended by this call: it is there twice.
-        let find = |index| Item::find(self.handles.get(index)).unwrap_or(Item::Null);
-        self.items.get_or_init(|| (0..self.len()).map(find).collect())
-    }
-
-    /// A request that can be ended without being looked up, see [`Requests::forget`].
-    #[inline(always)]
-    pub fn usual(&self, index: usize) -> Option<Usual> {
-        match self.items.get() {
-            None => Usual::find(self.handles.get(index)),
-            Some(items) => match &items[index] {
-                Item::Null => Some(Usual::Over),
-                // No other is predefined.
-                Item::Held(held) if held.is_predefined() => Some(Usual::Over),
-                item => item.quick().map(Usual::Quick),
-            },
-        }
-    }
-
-    /// The handles, to end those that are usual; of these nothing more is asked then.
-    #[inline(always)]
-    pub fn handles(&mut self) -> Handles {
-        self.handles
-    }
-
-    /// Writes MPI_REQUEST_NULL in the place of a usual request, which has ended.
-    #[inline(always)]
-    pub fn forget(&mut self, index: usize) {
-        if self.items.get().is_some() {
-            return self.release(index);
-        }
-        self.handles.clear(index);
-    }
-
-    /// A request, unless it is MPI_REQUEST_NULL (or was released).
-    #[inline]
-    pub fn get(&self, index: usize) -> Option<&Arc<Request>> {
-        self.items()[index].get()
-    }
-
-    /// All, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&Arc<Request>>> + '_ {
-        self.items().iter().map(Item::get)
-    }
-
-    /// Frees a handle and writes MPI_REQUEST_NULL in its place.
-    pub fn release(&mut self, index: usize) {
-        self.items();
-        let Some(item) = self.items.get_mut().and_then(|items| items.get_mut(index)) else { return };
-        let item = std::mem::replace(item, Item::Null);
-        if matches!(item, Item::Null) {
-            return;
-        }
-        self.handles.clear(index);
-        if let Some(held) = item.into_held() {
-            Request::table().release(held);
-        }
-    }
-
-    /// Whether a request is complete, inactive or null.
-    #[inline]
-    pub fn is_over(&self, process: &Process, index: usize) -> bool {
-        match self.usual(index) {
-            Some(Usual::Over) => true,
-            Some(Usual::Quick(quick)) => process.is_over(quick),
-            None => self.get(index).is_none_or(|request| request.is_complete(process)),
-        }
-    }
-}
-
-/// The handles of [`Requests`].
-#[derive(Clone, Copy)]
-pub struct Handles {
-    place: *mut usize,
-    length: usize,
-}
-
-impl Handles {
     /// How many.
     #[inline(always)]
     pub fn len(self) -> usize {
@@ -300,7 +164,7 @@ impl Handles {
         self.length == 0
     }
 
-    /// The one at a place below the length.
+    /// The handle at a place below the length.
     #[inline(always)]
     pub fn get(self, index: usize) -> usize {
         assert!(index < self.length);

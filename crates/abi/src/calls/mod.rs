@@ -29,8 +29,7 @@
 //! | `request`, `request?` | `&Arc<Request>`, `Option<&Arc<Request>>` | live (or MPI_REQUEST_NULL) |
 //! | `request-pointer` | `&Arc<Request>` | the pointer not null, the request live (MPI_Cancel) |
 //! | `request-inout` | `&mut RequestInOut` | live or null; `get()`, `release()` writes MPI_REQUEST_NULL |
-//! | `requests(n)` | `&mut Requests` | each live or null; `get(i)`, `release(i)` |
-//! | `requests-unchecked(n)` | `&mut Requests` | nothing: `handles()` first, and `check(name)?` before anything else |
+//! | `requests(n)` | [`Requests`](crate::arguments::Requests) | not null unless n is 0; the handles are not checked |
 //! | `message-inout` | `MessageInOut` | live or MPI_MESSAGE_NO_PROC; `get()`, `take()` |
 //! | `buffer` | [`Address`](crate::arguments::Address) | nothing |
 //! | `buffer(count,datatype)` | `Address` | not MPI_IN_PLACE; not null, unless the count is 0 or the datatype has absolute addresses |
@@ -83,6 +82,7 @@ pub mod partitioned;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod requests;
 pub mod rma;
 pub mod session;
 pub mod tool;

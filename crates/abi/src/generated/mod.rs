@@ -28,6 +28,7 @@ pub mod partitioned;
 pub mod process;
 pub mod pt2pt;
 pub mod request;
+pub mod requests;
 pub mod rma;
 pub mod session;
 pub mod tool;

@@ -231,77 +231,6 @@ pub unsafe extern "C" fn PMPI_Request_get_status(request: usize, flag: *mut c_in
     unsafe { request_get_status(request, flag, status) }
 }
 
-unsafe extern "C" fn request_get_status_all(count: c_int, array_of_requests: *const usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Request_get_status_all");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), count, "array_of_requests")?;
-        let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::request_get_status_all(&call, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Request_get_status_all(count: c_int, array_of_requests: *const usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_all(count, array_of_requests, flag, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Request_get_status_all(count: c_int, array_of_requests: *const usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_all(count, array_of_requests, flag, array_of_statuses) }
-}
-
-unsafe extern "C" fn request_get_status_any(count: c_int, array_of_requests: *const usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Request_get_status_any");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), count, "array_of_requests")?;
-        let indx = Out::<i32>::new(indx, "indx")?;
-        let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::request_get_status_any(&call, &mut array_of_requests, indx, flag, StatusOut::new(status))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Request_get_status_any(count: c_int, array_of_requests: *const usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_any(count, array_of_requests, indx, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Request_get_status_any(count: c_int, array_of_requests: *const usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_any(count, array_of_requests, indx, flag, status) }
-}
-
-unsafe extern "C" fn request_get_status_some(incount: c_int, array_of_requests: *const usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Request_get_status_some");
-    let result = (|| -> Result<()> { unsafe {
-        let incount = arguments::count(i64::from(incount), "incount")?;
-        let mut array_of_requests = Requests::new(array_of_requests.cast_mut(), incount, "array_of_requests")?;
-        let outcount = Out::<i32>::new(outcount, "outcount")?;
-        let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::request_get_status_some(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Request_get_status_some(incount: c_int, array_of_requests: *const usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Request_get_status_some(incount: c_int, array_of_requests: *const usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
-}
-
 unsafe extern "C" fn start(request: *mut usize) -> c_int {
     let call = Call::enter("MPI_Start");
     let result = (|| -> Result<()> { unsafe {
@@ -321,28 +250,6 @@ pub unsafe extern "C" fn MPI_Start(request: *mut usize) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Start(request: *mut usize) -> c_int {
     unsafe { start(request) }
-}
-
-unsafe extern "C" fn startall(count: c_int, array_of_requests: *mut usize) -> c_int {
-    let call = Call::enter("MPI_Startall");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
-        bodies::startall(&call, &mut array_of_requests)
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut usize) -> c_int {
-    unsafe { startall(count, array_of_requests) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Startall(count: c_int, array_of_requests: *mut usize) -> c_int {
-    unsafe { startall(count, array_of_requests) }
 }
 
 unsafe extern "C" fn status_get_error(status: *const StatusRecord, error: *mut c_int) -> c_int {
@@ -608,77 +515,6 @@ pub unsafe extern "C" fn PMPI_Test_cancelled(status: *const StatusRecord, flag: 
     unsafe { test_cancelled(status, flag) }
 }
 
-unsafe extern "C" fn testall(count: c_int, array_of_requests: *mut usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Testall");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
-        let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::testall(&call, &mut array_of_requests, flag, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testall(count: c_int, array_of_requests: *mut usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { testall(count, array_of_requests, flag, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Testall(count: c_int, array_of_requests: *mut usize, flag: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { testall(count, array_of_requests, flag, array_of_statuses) }
-}
-
-unsafe extern "C" fn testany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Testany");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
-        let indx = Out::<i32>::new(indx, "indx")?;
-        let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::testany(&call, &mut array_of_requests, indx, flag, StatusOut::new(status))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { testany(count, array_of_requests, indx, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Testany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, flag: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { testany(count, array_of_requests, indx, flag, status) }
-}
-
-unsafe extern "C" fn testsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Testsome");
-    let result = (|| -> Result<()> { unsafe {
-        let incount = arguments::count(i64::from(incount), "incount")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, incount, "array_of_requests")?;
-        let outcount = Out::<i32>::new(outcount, "outcount")?;
-        let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::testsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Testsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Testsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
-}
-
 unsafe extern "C" fn wait(request: *mut usize, status: *mut StatusRecord) -> c_int {
     let call = Call::enter("MPI_Wait");
     let result = (|| -> Result<()> { unsafe {
@@ -698,73 +534,4 @@ pub unsafe extern "C" fn MPI_Wait(request: *mut usize, status: *mut StatusRecord
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Wait(request: *mut usize, status: *mut StatusRecord) -> c_int {
     unsafe { wait(request, status) }
-}
-
-unsafe extern "C" fn waitall(count: c_int, array_of_requests: *mut usize, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Waitall");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
-        bodies::waitall(&call, &mut array_of_requests, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitall(count: c_int, array_of_requests: *mut usize, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { waitall(count, array_of_requests, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Waitall(count: c_int, array_of_requests: *mut usize, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { waitall(count, array_of_requests, array_of_statuses) }
-}
-
-unsafe extern "C" fn waitany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, status: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Waitany");
-    let result = (|| -> Result<()> { unsafe {
-        let count = arguments::count(i64::from(count), "count")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, count, "array_of_requests")?;
-        let indx = Out::<i32>::new(indx, "indx")?;
-        bodies::waitany(&call, &mut array_of_requests, indx, StatusOut::new(status))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { waitany(count, array_of_requests, indx, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Waitany(count: c_int, array_of_requests: *mut usize, indx: *mut c_int, status: *mut StatusRecord) -> c_int {
-    unsafe { waitany(count, array_of_requests, indx, status) }
-}
-
-unsafe extern "C" fn waitsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    let call = Call::enter("MPI_Waitsome");
-    let result = (|| -> Result<()> { unsafe {
-        let incount = arguments::count(i64::from(incount), "incount")?;
-        let mut array_of_requests = Requests::unchecked(array_of_requests, incount, "array_of_requests")?;
-        let outcount = Out::<i32>::new(outcount, "outcount")?;
-        let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::waitsome(&call, &mut array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
-    } })();
-    match result {
-        Ok(()) => call.succeed(),
-        Err(error) => call.fail(error),
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Waitsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Waitsome(incount: c_int, array_of_requests: *mut usize, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut StatusRecord) -> c_int {
-    unsafe { waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses) }
 }

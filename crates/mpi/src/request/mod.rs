@@ -9,7 +9,6 @@ pub(crate) mod slots;
 mod staged;
 mod status;
 
-pub use complete::{Completed, Found};
 pub use generalized::GeneralizedCallbacks;
 pub use operation::{NO_PROCESS, Operation, Outcome};
 pub use persistent::Specification;
@@ -263,7 +262,10 @@ impl Request {
     }
 
     /// How far it is. Does not turn the wheel.
-    pub(crate) fn readiness(&self, process: &Process) -> Readiness {
+    pub fn readiness(&self, process: &Process) -> Readiness {
+        if let Some(readiness) = self.readiness_again(process) {
+            return readiness;
+        }
         match self.look(process, |state| matches!(state, State::Inactive)) {
             None => Readiness::Pending,
             Some(true) => Readiness::Inactive,

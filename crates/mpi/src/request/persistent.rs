@@ -141,21 +141,9 @@ impl Request {
         Ok(())
     }
 
-    /// Waits for one of these, and tells its completion. `None`: it is none of them, or something unusual has become of it, which is told
-    /// in the other way ([`Request::poll`]).
-    pub fn wait_again(&self, process: &Process) -> Option<Status> {
-        if self.readiness_again(process)? == Readiness::Pending {
-            // Another thread may make it one of another kind meanwhile.
-            process.wait_until(self.awaited(), || {
-                (self.readiness_again(process) != Some(Readiness::Pending)).then_some(())
-            });
-        }
-        self.poll_again(process)
-    }
-
     /// How far one of these is. `None`: it is none of them, or something unusual has become of it.
     #[inline(always)]
-    pub fn readiness_again(&self, process: &Process) -> Option<Readiness> {
+    pub(super) fn readiness_again(&self, process: &Process) -> Option<Readiness> {
         self.route()?;
         match *self.state() {
             State::Inactive => Some(Readiness::Inactive),
@@ -170,7 +158,7 @@ impl Request {
 
     /// The status of one whose operation is over and has gone as usual, once.
     #[inline(always)]
-    pub fn poll_again(&self, process: &Process) -> Option<Status> {
+    pub(super) fn poll_again(&self, process: &Process) -> Option<Status> {
         let mut state = self.state();
         let status = match &*state {
             State::Inactive | State::Sent => Status::EMPTY,
