@@ -38,6 +38,9 @@ impl Interface {
         if !core.is_attended() {
             return;
         }
+        if core.has_pipes() && core.is_thrifty() {
+            core.finish_pipes();
+        }
         core.transport.show(Waiting::Not);
         if core.wheel.is_there() {
             // Who has sent a request since the last look rang while the helper still saw this thread wait. Pairs with the fence in the
@@ -55,7 +58,7 @@ impl Interface {
             // leaves the moving to it.
             full_fence();
         }
-        if self.helper.is_started() && core.is_moving() {
+        if self.helper.is_started() && core.is_moving() && (!core.is_thrifty() || core.owes()) {
             core.transport.ring_helper_that_waits(core.me);
         }
     }

@@ -685,7 +685,8 @@ impl Core {
         full_fence();
         match mover {
             Mover::Network => self.attend_soon(Prospect::Moving),
-            Mover::Peer(peer) if self.waits(peer) => (),
+            Mover::Peer(peer) if self.is_thrifty() || self.waits(peer) => (),
+            Mover::Own if self.is_thrifty() && !self.owes() => (),
             Mover::Peer(_) | Mover::Own => self.transport.ring_helper(self.me),
         }
     }

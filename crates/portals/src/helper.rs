@@ -1,7 +1,8 @@
 //! The helper thread: drives the NIC of a process that computes.
 //!
-//! It sleeps until a long message concerns a process that nobody's waiting thread looks after, and while there is
-//! something to move it looks every now and then, so that one wake-up serves many messages. It never spins.
+//! Where there is a processor to spare for it, it sleeps until a long message concerns a process that nobody's waiting thread looks after, and while
+//! there is something to move it looks every now and then, so that one wake-up serves many messages. Where it takes the time of its own process, it
+//! is woken only for what a peer waits for and cannot do itself ([`Core::is_thrifty`]). It never spins.
 
 use crate::core::Core;
 use parnass_base::atomics::{AtomicBool, Ordering};
@@ -74,6 +75,23 @@ fn pause_after(needless: u32) -> Duration {
     }
 }
 
+/// Does all that there is to do now, and what somebody else has kept from being done, for a while.
+fn serve(core: &Core) {
+    let mut looks = 0;
+    while !core.stopping.load(Ordering::Acquire) && !core.is_attended() && looks < core.tuning.helper_looks()
+    {
+        if core.work_unattended() {
+            core.counters.count_any(HELPER_WORKS, 1);
+            looks = 0;
+        } else if core.transport.poll(core.me) || core.is_asked() {
+            std::thread::sleep(Duration::from_micros(core.tuning.helper_pause().into()));
+            looks += 1;
+        } else {
+            break;
+        }
+    }
+}
+
 fn run(core: &Core) {
     parnass_base::process::block_signals();
     parnass_base::process::be_prompt();
@@ -82,6 +100,13 @@ fn run(core: &Core) {
     let mut idle = core.tuning.helper_looks();
     let (mut waited, mut needless) = (waits(), 0);
     while !stopping() {
+        if core.is_thrifty() {
+            let mut asked = || stopping() || core.transport.was_helper_rung() || core.is_asked();
+            core.transport.sleep_helper(None, &mut asked);
+            core.counters.count_any(HELPER_WAKEUPS, 1);
+            serve(core);
+            continue;
+        }
         if idle >= core.tuning.helper_looks() {
             // To look at a network is to read from it. Who waits looks himself, and nothing else tells him of what is read here.
             core.transport.sleep_helper(None, &mut || stopping() || !core.is_attended() && core.needs_help());
@@ -93,8 +118,7 @@ fn run(core: &Core) {
             core.transport.rest_helper(needless > MOST_NEEDLESS);
             core.pass_on();
             // Who asks a process that others may send requests to may have done so between its last look and here.
-            let is_asked = || core.wheel.is_there() && !core.is_attended() && core.needs_help();
-            let mut ends = || stopping() || core.is_left_with_work() || is_asked();
+            let mut ends = || stopping() || core.is_left_with_work() || core.is_asked();
             core.transport.sleep_helper(Some(pause_after(needless)), &mut ends);
             core.transport.rest_helper(false);
             idle += 1;

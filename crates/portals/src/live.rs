@@ -1,7 +1,7 @@
 //! The values of [`Tuning`], which may be changed while the process runs.
 
 use crate::tuning::Tuning;
-use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
+use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use parnass_base::{copy, process};
 
 /// See [`Tuning`] for what each does.
@@ -10,6 +10,7 @@ pub struct Live {
     receive_spins: AtomicU32,
     piped_most: AtomicU64,
     helper_from_bytes: AtomicU64,
+    helper_always: AtomicBool,
     helper_pause: AtomicU32,
     helper_looks: AtomicU32,
     /// See [`copies_once`].
@@ -46,6 +47,7 @@ impl Live {
             receive_spins: AtomicU32::new(tuning.receive_spins),
             piped_most: AtomicU64::new(piped_most(tuning.piped_most)),
             helper_from_bytes: AtomicU64::new(tuning.helper_from_bytes),
+            helper_always: AtomicBool::new(tuning.helper_always),
             helper_pause: AtomicU32::new(tuning.helper_pause),
             helper_looks: AtomicU32::new(tuning.helper_looks),
         }
@@ -56,6 +58,7 @@ impl Live {
         self.receive_spins.store(tuning.receive_spins, Ordering::Relaxed);
         self.piped_most.store(piped_most(tuning.piped_most), Ordering::Relaxed);
         self.helper_from_bytes.store(tuning.helper_from_bytes, Ordering::Relaxed);
+        self.helper_always.store(tuning.helper_always, Ordering::Relaxed);
         self.helper_pause.store(tuning.helper_pause, Ordering::Relaxed);
         self.helper_looks.store(tuning.helper_looks, Ordering::Relaxed);
     }
@@ -74,6 +77,10 @@ impl Live {
     #[inline(always)]
     pub fn helper_from_bytes(&self) -> u64 {
         self.helper_from_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn helper_always(&self) -> bool {
+        self.helper_always.load(Ordering::Relaxed)
     }
 
     pub fn helper_pause(&self) -> u32 {

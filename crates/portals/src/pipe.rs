@@ -19,6 +19,7 @@ use crate::message::{self, PIPED};
 use crate::record::kind;
 use crate::transfer::Work;
 use parnass_base::atomics::{AtomicBool, AtomicU32, Ordering};
+use parnass_base::clock::nanoseconds;
 use parnass_transport::{Bulk, Gauge, Waiting};
 use std::sync::Mutex;
 
@@ -32,6 +33,10 @@ const LONG: u64 = 1 << 20;
 /// it sleeps: a ring waits for all stores before it, which costs more than a step of the pipe.
 const LOOKS: u32 = 300;
 const LOOKS_UNRUNG: u32 = 50;
+/// A pipe of a peer that waits goes on within this time, if that has its processor.
+const GOES_ON_NS: u64 = 10_000;
+/// So long new ones may follow those of a process that is about to compute.
+const FOLLOWS_NS: u64 = 30_000;
 
 /// The pipes that a process works at.
 #[derive(Debug, Default)]
@@ -212,12 +217,13 @@ impl Core {
         let gauge = self.gauge(pipe);
         let (room, unit) = (self.pipe_room(target, length), unit(length));
         let before = outgoing.filled;
-        let (mut looks, mut rung) = (0, before);
+        let (mut looks, mut rung, mut stuck) = (0, before, false);
         while outgoing.filled < length {
             let filled = outgoing.filled;
             // Acquire pairs with the release in `drain_pipe`: what was there has been read.
             let free = room - (filled - gauge.drained.load(Ordering::Acquire));
             if free == 0 {
+                stuck = true;
                 if filled == before || looks == LOOKS {
                     break;
                 }
@@ -240,10 +246,56 @@ impl Core {
         if outgoing.filled != rung {
             self.transport.ring(target);
         }
-        if outgoing.filled != before && !self.waits(target) {
-            self.transport.ring_helper_that_waits(target);
-        }
+        let told = outgoing.put.is_none() && outgoing.filled == length;
+        self.call_away(target, outgoing.filled != before, stuck || told);
         outgoing.filled != before
+    }
+
+    /// Has a peer's helper work at a pipe while that computes: whenever the pipe has `advanced`, or, where the helper takes the time of its own process, only
+    /// if this process waits, and is `stuck` without it.
+    fn call_away(&self, peer: u32, advanced: bool, stuck: bool) {
+        let wanted = if self.is_thrifty() { stuck && self.waits(self.me) } else { advanced };
+        if wanted && !self.waits(peer) {
+            self.transport.ring_helper_that_waits(peer);
+        }
+    }
+
+    /// Whether a peer that waits needs this process for a pipe.
+    pub fn owes_pipes(&self) -> bool {
+        let pipes = &self.pipes;
+        lock(&pipes.outgoing).iter().any(|one| self.waits(one.target))
+            || lock(&pipes.incoming).iter().any(|one| self.waits(one.source))
+    }
+
+    /// For a process that is about to compute: works at its pipes as long as that goes on. Both sides together take less time for that than its helper
+    /// would take from this process alone. At first new pipes may follow, as they do where it waits for one message after the other.
+    #[cold]
+    pub fn finish_pipes(&self) {
+        let mut outcome = Outcome::default();
+        let mut moved_at = nanoseconds();
+        let begun_at = moved_at;
+        let mut leaves = false;
+        while self.has_pipes() {
+            let moved = self.move_pipes(Driver::Other, &mut outcome);
+            let now = nanoseconds();
+            if moved {
+                moved_at = now;
+            }
+            if !leaves && (now > begun_at + FOLLOWS_NS || now > moved_at + GOES_ON_NS) {
+                // No new ones, and no rings for these.
+                self.transport.rest_helper(true);
+                self.transport.show(Waiting::Not);
+                leaves = true;
+            }
+            if !moved && (now > moved_at + GOES_ON_NS || !self.owes_pipes()) {
+                break;
+            }
+        }
+        if leaves {
+            self.transport.rest_helper(false);
+        }
+        self.finish(&mut outcome);
+        self.leave_events(&mut outcome);
     }
 
     /// Whether a pipe of this process has come to something to do.
@@ -368,25 +420,20 @@ impl Core {
         // Nobody waits for room where all fits.
         let most = if room < length { unit(length) } else { length };
         let before = incoming.drained;
-        let (mut looks, mut rung) = (0, before);
-        let ring = || {
-            self.transport.ring(source);
-            if !self.waits(source) {
-                self.transport.ring_helper(source);
-            }
-        };
+        let (mut looks, mut rung, mut stuck) = (0, before, false);
         while incoming.drained < length {
             let drained = incoming.drained;
             // Acquire pairs with the release in `fill_pipe`.
             let there = gauge.filled.load(Ordering::Acquire) - drained;
             if there == 0 {
+                stuck = true;
                 if drained == before || looks == LOOKS {
                     break;
                 }
                 looks += 1;
                 if looks == LOOKS_UNRUNG && room < length {
                     rung = drained;
-                    ring();
+                    self.transport.ring(source);
                 }
                 std::hint::spin_loop();
                 continue;
@@ -405,7 +452,10 @@ impl Core {
             }
         }
         if room < length && incoming.drained != rung {
-            ring();
+            self.transport.ring(source);
+        }
+        if room < length {
+            self.call_away(source, incoming.drained != before, stuck && incoming.drained != length);
         }
         incoming.drained != before
     }

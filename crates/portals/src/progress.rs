@@ -68,7 +68,7 @@ impl Core {
             happened |= self.move_own(Driver::Owner, &mut outcome);
         }
         if self.is_called() {
-            happened |= self.answer();
+            happened |= self.answer(Driver::Owner);
         }
         if control.desk.is_asked() {
             happened |= self.carry_out();
@@ -117,11 +117,11 @@ impl Core {
     }
 
     /// Somebody has matched a direct put of this process.
-    fn answer(&self) -> bool {
+    fn answer(&self, driver: Driver) -> bool {
         // Acquire pairs with the release in `call`.
         self.own().control.calls.swap(0, Ordering::Acquire);
         self.unanswered.store(false, Ordering::Relaxed);
-        let helped = self.help_all();
+        let helped = self.help_all(driver);
         if helped.busy {
             // Nobody calls a second time: a process that only tests must come back by itself.
             self.unanswered.store(true, Ordering::Relaxed);
@@ -144,13 +144,13 @@ impl Core {
     }
 
     /// Drives the NICs of all peers from which events will come, or which have no room for more.
-    fn help_all(&self) -> Helped {
+    fn help_all(&self, driver: Driver) -> Helped {
         let mut helped = Helped::default();
         if !self.expects_peers() {
             return helped;
         }
         for target in self.expected_peers() {
-            let one = self.help(target);
+            let one = self.help(target, driver);
             helped.worked |= one.worked;
             helped.busy |= one.busy;
         }
@@ -163,7 +163,7 @@ impl Core {
     }
 
     /// Takes in the arrivals of a target that computes, and moves data of this process that matched there.
-    fn help(&self, target: u32) -> Helped {
+    fn help(&self, target: u32, driver: Driver) -> Helped {
         if self.is_far(target) {
             return Helped::default();
         }
@@ -199,7 +199,7 @@ impl Core {
         self.finish(&mut outcome);
         let mut worked = taken != 0;
         for work in works {
-            worked |= self.move_to(target, &work);
+            worked |= self.move_to(target, &work, driver);
         }
         if worked {
             self.counters.count_any(counters::PEERS_DRIVEN, 1);
@@ -384,7 +384,9 @@ impl Core {
         if !delayed {
             for turn in 1..=spins {
                 let looks = turn == HELP_FIRST || turn.is_multiple_of(HELP_EVERY);
-                if changed() || looks && (expecting && self.help_all().worked || self.wheel.is_due()) {
+                if changed()
+                    || looks && (expecting && self.help_all(Driver::Owner).worked || self.wheel.is_due())
+                {
                     return;
                 }
                 let pause = if far { YIELD_EVERY_FAR } else { YIELD_EVERY };
@@ -403,7 +405,7 @@ impl Core {
         }
         let mut limit = delayed.then_some(ROOM_PAUSE);
         if expecting {
-            let helped = self.help_all();
+            let helped = self.help_all(Driver::Owner);
             if helped.worked {
                 return;
             }
@@ -442,6 +444,19 @@ impl Core {
         }
     }
 
+    /// Whether the helper thread of this process would take the time of the process itself, so that it does only what a peer waits for and cannot do.
+    pub fn is_thrifty(&self) -> bool {
+        !self.tuning.helper_always() && !self.transport.has_spare_processor()
+    }
+
+    /// Whether a peer that waits needs this process for something that is under way.
+    pub fn owes(&self) -> bool {
+        self.delayed_count.load(Ordering::Relaxed) != 0
+            || self.has_pipes() && self.owes_pipes()
+            || self.is_called() && self.expected_peers().any(|target| self.owes_transfers(target))
+            || self.own().control.unclaimed.load(Ordering::Relaxed) != 0 && self.owes_transfers(self.me)
+    }
+
     /// Whether the owner has stopped waiting while something moves.
     pub fn is_left_with_work(&self) -> bool {
         !self.is_attended() && self.is_moving()
@@ -450,6 +465,11 @@ impl Core {
     /// Whether there is work that should not wait for the owner.
     pub fn needs_help(&self) -> bool {
         self.transport.poll(self.me) || self.holds_work()
+    }
+
+    /// Whether there may be a request for a process that computes, to which others send some.
+    pub fn is_asked(&self) -> bool {
+        self.wheel.is_there() && !self.is_attended() && self.needs_help()
     }
 
     /// As [`Core::needs_help`], for an owner who leaves: what comes over a network from now on is the attendant's.
@@ -492,7 +512,7 @@ impl Core {
         }
         happened |= self.move_own(Driver::Other, &mut outcome);
         if self.is_called() {
-            happened |= self.answer();
+            happened |= self.answer(Driver::Other);
         }
         happened |= self.move_pipes(Driver::Other, &mut outcome);
         if self.delayed_count.load(Ordering::Relaxed) != 0 {

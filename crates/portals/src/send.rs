@@ -318,7 +318,7 @@ impl Core {
         if transport.post(target, tag, &words) {
             self.count_sent(Travel::Direct, put.length);
             // While this process waits it does the work itself.
-            if transport.shown(target) == Waiting::Not && !self.is_attended() {
+            if transport.shown(target) == Waiting::Not && !self.is_attended() && !self.is_thrifty() {
                 transport.ring_helper_that_waits(target);
             }
             return Some(PutOutcome::Pending);

@@ -273,6 +273,27 @@ impl Core {
         self.transport.read(work.initiator, remote, local, length)
     }
 
+    /// Whether a peer that waits needs this process for a transfer to `target`.
+    pub fn owes_transfers(&self, target: u32) -> bool {
+        if self.is_far(target) {
+            return false;
+        }
+        let (nic, own) = (self.nic_of(target), target == self.me);
+        self.lock(nic);
+        let works = works_of(nic, (!own).then_some(self.me));
+        nic.lock().release();
+        works.iter().any(|work| {
+            let peer = if own { work.initiator } else { target };
+            let shared = self.transport.reaches(peer) && (own || !work.wants_pipe && !work.is_in_pieces(nic));
+            peer != self.me && self.waits(peer) && !shared
+        })
+    }
+
+    /// Whether a transfer with a peer is left to that one, or until this process waits: its helper would take longer for it, and its time.
+    fn is_left_to(&self, peer: u32, driver: Driver) -> bool {
+        driver == Driver::Other && peer != self.me && self.is_thrifty() && self.transport.reaches(peer)
+    }
+
     /// Moves chunks of the transfers into this process.
     pub fn move_own(&self, driver: Driver, outcome: &mut Outcome) -> bool {
         let nic = self.own();
@@ -292,7 +313,7 @@ impl Core {
         nic.lock().release();
         let mut moved = 0;
         for work in works {
-            if work.wants_pipe || work.is_in_pieces(nic) {
+            if work.wants_pipe || work.is_in_pieces(nic) || self.is_left_to(work.initiator, driver) {
                 continue;
             }
             // Of a dead one nothing can be read, which ends the transfer.
@@ -342,7 +363,7 @@ impl Core {
     }
 
     /// Moves chunks of a transfer from this process into `target`.
-    pub fn move_to(&self, target: u32, work: &Work) -> bool {
+    pub fn move_to(&self, target: u32, work: &Work, driver: Driver) -> bool {
         let nic = self.nic_of(target);
         let mut worked = false;
         if work.wants_pipe {
@@ -350,6 +371,10 @@ impl Core {
         }
         if !work.is_in_pieces(nic) && !self.transport.reaches(target) {
             self.refuse(nic, work, INITIATOR_CANNOT, 0);
+            if !work.is_in_pieces(nic) && self.waits(self.me) && !self.waits(target) {
+                // It has not said yet that it cannot either.
+                self.transport.ring_helper(target);
+            }
         }
         if work.is_in_pieces(nic) {
             return self.send_pieces(target, nic, work);
@@ -358,7 +383,7 @@ impl Core {
         let (Place::Run(local), Place::Run(remote)) = (work.remote.place(), work.memory.place()) else {
             return false;
         };
-        if !self.transport.reaches(target) {
+        if !self.transport.reaches(target) || self.is_left_to(target, driver) {
             return false;
         }
         if self.may_turn(target, work) && self.waits(target) && self.turn_to_pipe(nic, work) {

@@ -9,9 +9,11 @@ pub struct Tuning {
     pub piped_most: u64,
     /// A receive longer than this starts the helper thread, which moves long messages while the program computes.
     pub helper_from_bytes: u64,
-    /// Between two looks of the helper thread while there was work lately.
+    /// Whether the helper thread moves long messages even where it takes the time of its own rank for that, because there is no processor to spare, and nobody waits for them. Else it does there only what a rank waits for and cannot do itself.
+    pub helper_always: bool,
+    /// Between two looks of the helper thread while there was work lately, where there is a processor to spare for it, or with helper_always.
     pub helper_pause: u32,
-    /// Looks of the helper thread without any work before it sleeps until it is rung.
+    /// Looks of the helper thread without any work before it sleeps until it is rung, where there is a processor to spare for it, or with helper_always.
     pub helper_looks: u32,
 }
 
@@ -21,6 +23,7 @@ impl Default for Tuning {
             receive_spins: 2_000,
             piped_most: 0,
             helper_from_bytes: 4_096,
+            helper_always: false,
             helper_pause: 100,
             helper_looks: 20,
         }

@@ -1,10 +1,12 @@
 //! Messages between interfaces over one memory, in threads.
 
 use parnass_base::Scratch;
-use parnass_counters::{DIRECT_PIPED, Home, UNEXPECTED_MESSAGES};
+use parnass_base::process::{allowed_processors, bind_to};
+use parnass_counters::{DIRECT_PIPED, HELPER_WAKEUPS, Home, UNEXPECTED_MESSAGES};
 use parnass_portals::*;
 use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn interfaces(size: u32) -> Vec<Arc<Interface>> {
@@ -12,6 +14,24 @@ fn interfaces(size: u32) -> Vec<Arc<Interface>> {
 }
 
 fn interfaces_with(size: u32, cross_memory: bool) -> Vec<Arc<Interface>> {
+    interfaces_tuned(size, cross_memory, parnass_portals::Tuning::default())
+}
+
+/// Those whose helpers move everything.
+fn interfaces_with_helpers(size: u32, cross_memory: bool) -> Vec<Arc<Interface>> {
+    let tuning = parnass_portals::Tuning { helper_always: true, ..Default::default() };
+    interfaces_tuned(size, cross_memory, tuning)
+}
+
+/// Those that have no processor to spare for their helpers.
+fn crowded_interfaces(cross_memory: bool) -> Vec<Arc<Interface>> {
+    let mut processors = allowed_processors();
+    processors.truncate(2);
+    bind_to(&processors).unwrap();
+    interfaces_with(2, cross_memory)
+}
+
+fn interfaces_tuned(size: u32, cross_memory: bool, tuning: parnass_portals::Tuning) -> Vec<Arc<Interface>> {
     let file = JobMemory::create(size).unwrap();
     (0..size)
         .map(|rank| {
@@ -19,7 +39,7 @@ fn interfaces_with(size: u32, cross_memory: bool) -> Vec<Arc<Interface>> {
             let transport =
                 SharedMemory::attach_with(memory, rank, Tuning { direct: cross_memory, ..Tuning::default() })
                     .unwrap();
-            Arc::new(Interface::new(Box::new(transport)).unwrap())
+            Arc::new(Interface::with(Box::new(transport), tuning).unwrap())
         })
         .collect()
 }
@@ -385,7 +405,7 @@ fn a_sleeping_sender_drives_a_target_that_has_stopped_waiting() {
 /// A receive that comes later than its message is left to the sender as long as that waits. One that stops waiting leaves nothing undone.
 #[test]
 fn a_sender_that_stops_waiting_moves_what_was_received_late() {
-    let nics = interfaces(2);
+    let nics = interfaces_with_helpers(2, true);
     let length = 700_001;
     let (source, target) = (pattern(length, 5), Scratch::new(length));
     nics[1].append(List::Priority, &entry(Some(0), 7, 0, &target, length)).unwrap();
@@ -431,7 +451,7 @@ fn what_a_sender_takes_in_for_the_target_can_be_watched() {
 fn helpers_move_long_messages_while_both_sides_compute() {
     for cross_memory in [true, false] {
         for posted_first in [true, false] {
-            let nics = interfaces_with(2, cross_memory);
+            let nics = interfaces_with_helpers(2, cross_memory);
             let length = 700_001;
             let (source, target) = (pattern(length, 5), Scratch::new(length));
             let append = || nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
@@ -448,6 +468,76 @@ fn helpers_move_long_messages_while_both_sides_compute() {
             assert_eq!(wait_for(&nics[1], |_| true).kind, EventKind::Put);
             assert_eq!(wait_for(&nics[0], |_| true).kind, EventKind::Send);
         }
+    }
+}
+
+/// Without a processor to spare a helper is woken neither while nobody waits nor for what a peer that waits does itself, and else does it.
+#[test]
+fn a_helper_that_takes_the_time_of_its_process_does_only_what_a_peer_waits_for() {
+    for (cross_memory, waits) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
+        let nics = crowded_interfaces(cross_memory);
+        let length = 700_001;
+        let (source, target) = (pattern(length, 5), Scratch::new(length));
+        nics[0].put(&put(1, 9, &source, length, Protocol::Direct, Ack::None)).unwrap();
+        nics[1].progress(&mut |event: Event| panic!("{event:?} though nobody expects it"));
+        let appended = nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+        assert!(matches!(appended, Appended::Posted(_)));
+        // Long enough for a helper; sooner, the test shows less.
+        std::thread::sleep(Duration::from_millis(20));
+        let woken = || nics.iter().map(|nic| nic.counters().read(Home::Any(HELPER_WAKEUPS))).sum::<u64>();
+        assert!(woken() == 0 || !cross_memory, "nobody waits");
+        let end = wait_for(&nics[waits], |_| true);
+        assert_eq!(end.kind, [EventKind::Send, EventKind::Put][waits]);
+        assert_eq!(woken() == 0, cross_memory, "who waits does it if it can");
+        assert_eq!(content(&target, length), content(&source, length));
+    }
+}
+
+/// A process that stops waiting in the middle of a message from a peer that waits, or to one, moves the rest with it before it computes.
+#[test]
+fn who_stops_waiting_finishes_its_pipes() {
+    let nics = crowded_interfaces(true);
+    if nics[0].spins() == 0 {
+        return;
+    }
+    let woken = || nics.iter().map(|nic| nic.counters().read(Home::Any(HELPER_WAKEUPS))).sum::<u64>();
+    let length = 3_000_000;
+    let (source, target) = (pattern(length, 7), Scratch::new(length));
+    for late in [0, 1] {
+        let (other, leaver) = (&nics[1 - late], &nics[late]);
+        // One in which the peer has lost its processor says nothing.
+        let finishes = (0..50).any(|_| {
+            let before = woken();
+            nics[1].append(List::Priority, &entry(Some(0), 9, 0, &target, length)).unwrap();
+            nics.iter().for_each(|nic| nic.will_wait(None));
+            let put = put(1, 9, &source, length, Protocol::Direct, Ack::None);
+            assert_eq!(nics[0].put(&put), Ok(PutOutcome::Pending), "more than a pipe holds");
+            nics[1].progress(&mut |event| panic!("{event:?} so soon"));
+            let started = AtomicBool::new(false);
+            let peer = || {
+                let mut ended = false;
+                while !ended {
+                    started.store(true, Ordering::Relaxed);
+                    other.progress(&mut |_| ended = true);
+                }
+                other.leave();
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(peer);
+                while !started.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                leaver.leave();
+            });
+            let mut ended = false;
+            leaver.progress(&mut |_| ended = true);
+            if !ended {
+                wait_for(leaver, |_| true);
+            }
+            assert_eq!(content(&target, length), content(&source, length));
+            ended && woken() == before
+        });
+        assert!(finishes, "whoever is left with a pipe leaves it to a helper");
     }
 }
 

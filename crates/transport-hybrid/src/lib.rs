@@ -490,6 +490,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
         if self.every.load(Ordering::Relaxed) == 1 { spins / POLL_COST } else { spins }
     }
 
+    fn has_spare_processor(&self) -> bool {
+        self.near.has_spare_processor()
+    }
+
     fn step_aside(&self, turns: &mut Turns) -> bool {
         self.near.step_aside(turns)
     }
@@ -575,6 +579,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
 
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool) {
         self.near.sleep_helper(limit, changed);
+    }
+
+    fn was_helper_rung(&self) -> bool {
+        self.near.was_helper_rung()
     }
 
     fn attend(&self, attendant: Option<Attendant>) {

@@ -14,7 +14,7 @@
 //! further on              segments, where the ranks put them (see `segments_of`); the file is as long as the last one needs
 //! ```
 
-use parnass_base::atomics::{AtomicU32, AtomicU64};
+use parnass_base::atomics::{AtomicU32, AtomicU64, Ordering};
 use parnass_base::doorbell::Doorbell;
 use parnass_base::lane::{LaneControl, MOST_FURTHER, RUNS_BYTES, Slot};
 use parnass_base::remains::Pushing;
@@ -26,7 +26,7 @@ use parnass_transport::Waiting;
 /// "Parnass1" as a little-endian number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"Parnass1");
 /// The version of the layout. A process attaches only to its own version.
-pub const LAYOUT_VERSION: u32 = 25;
+pub const LAYOUT_VERSION: u32 = 26;
 /// Mailbox lanes of a rank; senders share them when there are more senders than lanes.
 pub const LANES: usize = 8;
 /// Room for the slots of all lanes.
@@ -142,7 +142,8 @@ pub struct Station {
     pub helper_bell: Doorbell,
     /// Not 0: that thread sleeps for a while only, and is not to be woken for what its process is about to do itself.
     pub helper_rests: Word32,
-    _pad7a: Word32,
+    /// Not 0: it was rung since it looked here.
+    pub helper_rung: AtomicU32,
     _pad7: [Word64; 6],
     /// The processors it may run on, 0 to 511.
     pub processors: [Word64; 8],
@@ -157,6 +158,27 @@ pub struct Station {
 
 // SAFETY: repr(C), made of records.
 unsafe impl Record for Station {}
+
+impl Station {
+    /// Wakes its helper thread, if that sleeps.
+    pub fn ring_helper(&self) {
+        // Release pairs with the swap in `was_helper_rung`: who finds it does what it was rung for.
+        self.helper_rung.store(1, Ordering::Release);
+        self.helper_bell.ring();
+    }
+
+    /// The same unless it rests.
+    pub fn ring_helper_that_waits(&self) {
+        if self.helper_rests.get() == 0 {
+            self.ring_helper();
+        }
+    }
+
+    /// Whether it was rung since the last question.
+    pub fn was_helper_rung(&self) -> bool {
+        self.helper_rung.swap(0, Ordering::Acquire) != 0
+    }
+}
 
 const _: () = assert!(size_of::<Station>() == 1024 + 128 * LANES && size_of::<Station>() <= COUNTERS_AT);
 

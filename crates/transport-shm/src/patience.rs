@@ -111,6 +111,14 @@ impl Patience {
         spins
     }
 
+    /// Whether more processors are this rank's than ranks may run there.
+    pub fn has_spare<'a>(&self, size: u32, station: &dyn Fn(u32) -> &'a Placed<Station>) -> bool {
+        if self.attached.load(Ordering::Relaxed) != size {
+            self.decide(size, station);
+        }
+        self.neighbours.load(Ordering::Relaxed) + self.apart.load(Ordering::Relaxed) < self.processors
+    }
+
     /// For a thread that has just slept: whether others turn out to want its processor.
     pub fn meets_crowd(&self) -> bool {
         let before = self.spins.load(Ordering::Relaxed);

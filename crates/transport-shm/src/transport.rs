@@ -677,6 +677,10 @@ impl Transport for SharedMemory {
         self.patience.spins(self.size(), &|rank| &self.peer(rank).station)
     }
 
+    fn has_spare_processor(&self) -> bool {
+        self.patience.has_spare(self.size(), &|rank| &self.peer(rank).station)
+    }
+
     fn step_aside(&self, turns: &mut Turns) -> bool {
         let more = turns.given < self.patience.yields() && turns.idle < IDLE_NS;
         if more {
@@ -732,13 +736,15 @@ impl Transport for SharedMemory {
     }
 
     fn ring_helper(&self, target: u32) {
-        self.peer(target).station.helper_bell.ring();
+        self.peer(target).station.ring_helper();
+    }
+
+    fn was_helper_rung(&self) -> bool {
+        self.own().station.was_helper_rung()
     }
 
     fn ring_helper_that_waits(&self, target: u32) {
-        if self.peer(target).station.helper_rests.get() == 0 {
-            self.ring_helper(target);
-        }
+        self.peer(target).station.ring_helper_that_waits();
     }
 
     fn rest_helper(&self, rests: bool) {

@@ -348,6 +348,11 @@ pub trait Transport: Send + Sync {
     /// How often [`Transport::poll`] should be tried before a sleep; 0 when there is no core to spare.
     fn spins(&self) -> u32;
 
+    /// Whether there are more processors for this process than processes that may run there: its helper thread takes the time of nobody who computes.
+    fn has_spare_processor(&self) -> bool {
+        false
+    }
+
     /// Lets another process run, where [`Transport::spins`] is 0, and counts that. `false`: that has been tried long enough.
     fn step_aside(&self, turns: &mut Turns) -> bool;
 
@@ -411,6 +416,9 @@ pub trait Transport: Send + Sync {
 
     /// For the helper thread: sleeps until it is rung, or `limit` has passed, unless `changed` says that there is something.
     fn sleep_helper(&self, limit: Option<Duration>, changed: &mut dyn FnMut() -> bool);
+
+    /// For the helper thread: whether it was rung since it asked last, asleep or not.
+    fn was_helper_rung(&self) -> bool;
 
     /// Where there is a network: who takes in what it brings while no thread of this process waits. `None` takes that back, and
     /// when it returns nobody is called any more.

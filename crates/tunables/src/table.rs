@@ -9,15 +9,16 @@ pub const YIELDS: usize = 2;
 pub const RECEIVE_SPINS: usize = 3;
 pub const PIPED_MOST: usize = 4;
 pub const HELPER_FROM_BYTES: usize = 5;
-pub const HELPER_PAUSE: usize = 6;
-pub const HELPER_LOOKS: usize = 7;
-pub const NETWORK: usize = 8;
-pub const KEEPERS_ROAM: usize = 9;
-pub const PROVIDER: usize = 10;
-pub const RMA: usize = 11;
-pub const ENCRYPT: usize = 12;
-pub const DIRECT_THRESHOLD: usize = 13;
-pub const COLLECTIVE: usize = 14;
+pub const HELPER_ALWAYS: usize = 6;
+pub const HELPER_PAUSE: usize = 7;
+pub const HELPER_LOOKS: usize = 8;
+pub const NETWORK: usize = 9;
+pub const KEEPERS_ROAM: usize = 10;
+pub const PROVIDER: usize = 11;
+pub const RMA: usize = 12;
+pub const ENCRYPT: usize = 13;
+pub const DIRECT_THRESHOLD: usize = 14;
+pub const COLLECTIVE: usize = 15;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -100,6 +101,19 @@ pub static TABLE: &[Tunable] = &[
         what: "A receive longer than this starts the helper thread, which moves long messages while the program computes.",
     },
     Tunable {
+        name: "helper_always",
+        variable: "PARNASS_HELPER_ALWAYS",
+        kind: Kind::Switch,
+        default: Value::Switch(false),
+        least: 0,
+        most: u64::MAX,
+        room: "portals",
+        measured: false,
+        scope: Scope::Local,
+        changes: Changes::Running,
+        what: "Whether the helper thread moves long messages even where it takes the time of its own rank for that, because there is no processor to spare, and nobody waits for them. Else it does there only what a rank waits for and cannot do itself.",
+    },
+    Tunable {
         name: "helper_pause",
         variable: "PARNASS_HELPER_PAUSE",
         kind: Kind::Microseconds,
@@ -110,7 +124,7 @@ pub static TABLE: &[Tunable] = &[
         measured: false,
         scope: Scope::Local,
         changes: Changes::Running,
-        what: "Between two looks of the helper thread while there was work lately.",
+        what: "Between two looks of the helper thread while there was work lately, where there is a processor to spare for it, or with helper_always.",
     },
     Tunable {
         name: "helper_looks",
@@ -123,7 +137,7 @@ pub static TABLE: &[Tunable] = &[
         measured: false,
         scope: Scope::Local,
         changes: Changes::Running,
-        what: "Looks of the helper thread without any work before it sleeps until it is rung.",
+        what: "Looks of the helper thread without any work before it sleeps until it is rung, where there is a processor to spare for it, or with helper_always.",
     },
     Tunable {
         name: "network",
