@@ -4,7 +4,9 @@
  * computes while the receiver waits. Rank 0 receives.
  *
  * That share is of each library's own time: one that moves twice as fast has half as long to hide it in. What a program gets is how long both take together
- * where the work is the same for all, 0.2 ns for each byte, which is more than any library needs to move it. */
+ * where the work is the same for all, 0.2 ns for each byte, which is more than any library needs to move it.
+ *
+ * And as many programs go: both ranks begin to exchange messages, or to reduce, compute 1 ns for each byte, and wait; one such step after the other. */
 #include "bench.h"
 
 enum which { receiver, receiver_late, sender };
@@ -47,6 +49,25 @@ static double exchange(unsigned char *data, int bytes, enum which computing, lon
     return now() - start;
 }
 
+/* So many steps of a program in which both ranks communicate and compute at the same time. Seconds of one. */
+static double step(unsigned char *data, unsigned char *other, int bytes, int reduces, long steps, int count)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = now();
+    for (int time = 0; time < count; time++) {
+        MPI_Request requests[2];
+        if (reduces)
+            MPI_Iallreduce(data, other, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, requests);
+        else {
+            MPI_Irecv(other, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[0]);
+            MPI_Isend(data, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[1]);
+        }
+        bench_sink = work(3, steps);
+        MPI_Waitall(2 - reduces, requests, MPI_STATUSES_IGNORE);
+    }
+    return (now() - start) / count;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"overlap-receiver-computes", "overlap-receiver-computes-late", "overlap-sender-computes"};
@@ -87,6 +108,21 @@ int main(int argc, char **argv)
             result(times[computing], bytes, together * 1e6, "us");
             MPI_Bcast(&hidden, 1, MPI_DOUBLE, side, MPI_COMM_WORLD);
             result(names[computing], bytes, hidden < 0 ? 0 : hidden > 1 ? 1 : hidden, "share");
+        }
+    unsigned char *other = memory(16000000);
+    memset(data, 0, 16000000);
+    for (int reduces = 0; reduces < 2; reduces++)
+        for (int which = 0; which < 3; which++) {
+            int bytes = sizes[which];
+            long steps = (long)(bytes * 1e-9 * rate);
+            int count = repetitions(step(data, other, bytes, reduces, steps, 2) * 5, 8, most);
+            double together;
+            do {
+                for (int round = 0; round < 5; round++)
+                    both[round] = step(data, other, bytes, reduces, steps, count);
+                together = median(both, 5);
+            } while (disturbed());
+            result(reduces ? "step-iallreduce" : "step-exchange", bytes, together * 1e6, "us");
         }
     MPI_Finalize();
     return 0;

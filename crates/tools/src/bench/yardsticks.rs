@@ -159,6 +159,8 @@ pub const MEASURES: &[Measure] = &[
     less("together-receiver-computes", "transfer and 0.2 ns of work a byte, the receiver computes"),
     less("together-receiver-computes-late", "the same, its receive posted late"),
     less("together-sender-computes", "the same, the sender computes"),
+    less("step-exchange", "exchange beside 1 ns of work a byte of both ranks"),
+    less("step-iallreduce", "MPI_Iallreduce beside the same"),
     less("match-none", "half round trip, nothing else there"),
     less("match-posted", "half round trip, 10,000 other receives posted"),
     less("match-posted-wildcards", "half round trip, 10,000 posted, wildcards among them"),
@@ -364,7 +366,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Overlap",
-        note: "The share of the transfer's time that disappears behind a computation without MPI calls, 1 is all of it; and the time of both together where the computation is the same for all, 0.2 ns a byte.",
+        note: "The share of the transfer's time that disappears behind a computation without MPI calls, 1 is all of it; and the time of both together where the computation is the same for all, 0.2 ns a byte. Steps of a program: both ranks begin to exchange or to reduce, compute 1 ns a byte, and wait.",
         plots: &[
             bars(
                 "Overlap",
@@ -378,6 +380,7 @@ pub const SECTIONS: &[Section] = &[
                     "together-sender-computes",
                 ],
             ),
+            bars("Steps of a program", &["step-exchange", "step-iallreduce"]),
         ],
         others: &[],
     },
