@@ -246,18 +246,14 @@ impl Core {
         if outgoing.filled != rung {
             self.transport.ring(target);
         }
-        let told = outgoing.put.is_none() && outgoing.filled == length;
-        self.call_away(target, outgoing.filled != before, stuck || told);
-        outgoing.filled != before
-    }
-
-    /// Has a peer's helper work at a pipe while that computes: whenever the pipe has `advanced`, or, where the helper takes the time of its own process, only
-    /// if this process waits, and is `stuck` without it.
-    fn call_away(&self, peer: u32, advanced: bool, stuck: bool) {
-        let wanted = if self.is_thrifty() { stuck && self.waits(self.me) } else { advanced };
-        if wanted && !self.waits(peer) {
-            self.transport.ring_helper_that_waits(peer);
+        let advanced = outgoing.filled != before;
+        // It is over when the target says so, which is not asked again.
+        let untold = outgoing.put.is_none() && outgoing.filled == length;
+        let wanted = if self.is_thrifty() { untold || stuck && self.waits(self.me) } else { advanced };
+        if wanted && !self.waits(target) {
+            self.transport.ring_helper_that_waits(target);
         }
+        advanced
     }
 
     /// Whether a peer that waits needs this process for a pipe.
@@ -454,10 +450,15 @@ impl Core {
         if room < length && incoming.drained != rung {
             self.transport.ring(source);
         }
-        if room < length {
-            self.call_away(source, incoming.drained != before, stuck && incoming.drained != length);
+        let advanced = incoming.drained != before;
+        if room < length && incoming.drained != length && !self.waits(source) {
+            if !self.is_thrifty() && advanced {
+                self.transport.ring_helper(source);
+            } else if stuck && self.waits(self.me) {
+                self.transport.ring_helper_that_waits(source);
+            }
         }
-        incoming.drained != before
+        advanced
     }
 }
 
