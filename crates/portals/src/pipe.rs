@@ -35,8 +35,10 @@ const LOOKS: u32 = 300;
 const LOOKS_UNRUNG: u32 = 50;
 /// A pipe of a peer that waits goes on within this time, if that has its processor.
 const GOES_ON_NS: u64 = 10_000;
-/// So long new ones may follow those of a process that is about to compute.
+/// So long new ones may follow those of a process that is about to compute, and so long it works at them before it leaves the rest to its helper: what it
+/// has waited for may be needed at once.
 const FOLLOWS_NS: u64 = 30_000;
+const FINISHES_NS: u64 = 1_000_000;
 
 /// The pipes that a process works at.
 #[derive(Debug, Default)]
@@ -283,7 +285,8 @@ impl Core {
                 self.transport.show(Waiting::Not);
                 leaves = true;
             }
-            if !moved && (now > moved_at + GOES_ON_NS || !self.owes_pipes()) {
+            let in_vain = !moved && (now > moved_at + GOES_ON_NS || !self.owes_pipes());
+            if in_vain || now > begun_at + FINISHES_NS {
                 break;
             }
         }
