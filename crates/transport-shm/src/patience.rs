@@ -167,22 +167,38 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Whether a rank on `processors` of `machine` spins beside `neighbours`, itself among them, and ranks with other memory.
-    fn spins(processors: u32, machine: u32, neighbours: u32, apart: u32) -> bool {
+    /// That of a rank on `processors` of `machine` beside `neighbours`, itself among them, and ranks with other memory.
+    fn patience(processors: u32, machine: u32, neighbours: u32, apart: u32) -> Patience {
         let patience = Patience {
             mine: [0; 8],
             processors,
             tuning: Tuning::default(),
             spins: AtomicU32::new(0),
-            attached: AtomicU32::new(0),
-            neighbours: AtomicU32::new(0),
+            attached: AtomicU32::new(neighbours),
+            neighbours: AtomicU32::new(neighbours),
             asked: AtomicU32::new(0),
             apart: AtomicU32::new(0),
             machine: AtomicU32::new(0),
             crowd: Crowd::default(),
         };
         patience.count_apart(apart, machine);
-        patience.suffices(neighbours, neighbours)
+        patience
+    }
+
+    /// Whether it spins.
+    fn spins(processors: u32, machine: u32, neighbours: u32, apart: u32) -> bool {
+        patience(processors, machine, neighbours, apart).suffices(neighbours, neighbours)
+    }
+
+    #[test]
+    fn a_processor_is_to_spare_where_there_are_more_than_ranks() {
+        let spare = |processors, neighbours, apart| {
+            let nobody = |_| -> &'static Placed<Station> { unreachable!("all have been counted") };
+            patience(processors, 16, neighbours, apart).has_spare(neighbours, &nobody)
+        };
+        assert!(spare(2, 1, 0) && spare(16, 15, 0) && spare(4, 1, 2));
+        assert!(!spare(1, 1, 0), "bound to its own");
+        assert!(!spare(2, 2, 0) && !spare(16, 15, 1) && !spare(2, 3, 0));
     }
 
     #[test]
