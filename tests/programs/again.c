@@ -6,13 +6,6 @@ enum { rounds = 300 };
 
 static int rank, size, next, previous;
 
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 #define FAILS(class, call) CHECK_EQUAL(class_of(call), class)
 
 /* A message to the next rank, by each pair of calls. */

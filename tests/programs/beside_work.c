@@ -12,13 +12,6 @@ static void work(double seconds)
         ;
 }
 
-static long sleeps(void)
-{
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return used.ru_nvcsw;
-}
-
 /* Exchanges with both neighbours: how often a thread of this rank goes to sleep meanwhile, as its helper does whenever it was woken. */
 static long sleeps_in_exchanges(unsigned char *in, unsigned char *out)
 {

@@ -48,6 +48,14 @@ static inline const char *check_explained(int code)
         CHECK(code_ == MPI_SUCCESS, #call " returned %d: %s", code_, check_explained(code_));       \
     } while (0)
 
+/* The class of what a call under MPI_ERRORS_RETURN has returned. */
+static inline int class_of(int code)
+{
+    int found;
+    SUCCEEDS(MPI_Error_class(code, &found));
+    return found;
+}
+
 static inline void check_start(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
@@ -112,6 +120,14 @@ static inline double cpu_seconds(void)
     getrusage(RUSAGE_SELF, &usage);
     return (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec +
            (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
+}
+
+/* How often threads of this process have gone to sleep. */
+static inline long sleeps(void)
+{
+    struct rusage usage;
+    CHECK_EQUAL(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_nvcsw;
 }
 
 /* Private memory of this process in MiB, now: pages of its own, without what it shares. -1 when unknown. */

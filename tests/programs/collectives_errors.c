@@ -1,13 +1,6 @@
 /* Wrong arguments of collectives give errors of the right class at every rank that can see them, and the communicator works afterwards. */
 #include "check.h"
 
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static void expect(int code, int class, const char *words, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];

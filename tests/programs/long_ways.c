@@ -85,14 +85,6 @@ static void to_one_that_probes(int length, int turns)
     free(data);
 }
 
-/* How often threads of this process have gone to sleep. */
-static long sleeps(void)
-{
-    struct rusage usage;
-    CHECK_EQUAL(getrusage(RUSAGE_SELF, &usage), 0);
-    return usage.ru_nvcsw;
-}
-
 /* How often those of rank 1 do while that rank waits for windows of long messages from rank 0, as its helper does whenever it was woken. */
 static long sleeps_in_windows(int windows, int one_by_one)
 {

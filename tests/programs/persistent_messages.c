@@ -72,13 +72,6 @@ static void complete(int way, int count, MPI_Request *requests, MPI_Status *stat
     }
 }
 
-static int class_of(int code)
-{
-    int class;
-    SUCCEEDS(MPI_Error_class(code, &class));
-    return class;
-}
-
 static void check_status(const MPI_Status *status, int tag, int length)
 {
     int count;

@@ -10,13 +10,6 @@ static int next, before;
 static char *in, *out, small[4][8];
 static int freed;
 
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static int query(void *state, MPI_Status *status)
 {
     (void)state;
@@ -41,8 +34,13 @@ static int cancel(void *state, int complete)
     return MPI_SUCCESS;
 }
 
-/* What `LATE` waits for is sent by `let_it_come`. */
-static void start(MPI_Request *requests)
+static int is_active(int kind)
+{
+    return kind != NONE && kind != STOPPED;
+}
+
+/* How many are active. What `LATE` waits for is sent by `let_it_come`. */
+static int start(MPI_Request *requests)
 {
     requests[NONE] = MPI_REQUEST_NULL;
     SUCCEEDS(MPI_Irecv(small[0], 8, MPI_BYTE, before, SHORT, MPI_COMM_WORLD, &requests[SHORT]));
@@ -56,6 +54,10 @@ static void start(MPI_Request *requests)
     SUCCEEDS(MPI_Send("again..", 8, MPI_BYTE, next, AGAIN, MPI_COMM_WORLD));
     SUCCEEDS(MPI_Grequest_start(query, forget, cancel, NULL, &requests[OWN]));
     SUCCEEDS(MPI_Ibarrier(MPI_COMM_WORLD, &requests[ALL]));
+    int active = 0;
+    for (int kind = 0; kind < KINDS; kind++)
+        active += is_active(kind);
+    return active;
 }
 
 static void let_it_come(MPI_Request own)
@@ -99,11 +101,6 @@ static void check_ends(MPI_Request *requests, const char *how)
     freed = 0;
 }
 
-static int is_active(int kind)
-{
-    return kind != NONE && kind != STOPPED;
-}
-
 static void all_at_once(void)
 {
     MPI_Request requests[KINDS], copies[KINDS];
@@ -140,10 +137,7 @@ static void one_by_one(void)
     MPI_Request requests[KINDS];
     MPI_Status status, same;
     for (int way = 0; way < 2; way++) {
-        int seen[KINDS] = {0}, left = 0, index, flag, again;
-        start(requests);
-        for (int kind = 0; kind < KINDS; kind++)
-            left += is_active(kind);
+        int seen[KINDS] = {0}, left = start(requests), index, flag, again;
         while (left > 0) {
             /* The two that nothing has been done for are left. */
             if (left == 2) {
@@ -185,10 +179,7 @@ static void some_at_once(void)
     MPI_Status statuses[KINDS], same[KINDS];
     int indices[KINDS], others[KINDS];
     for (int way = 0; way < 2; way++) {
-        int seen[KINDS] = {0}, left = 0, found, kept;
-        start(requests);
-        for (int kind = 0; kind < KINDS; kind++)
-            left += is_active(kind);
+        int seen[KINDS] = {0}, left = start(requests), found, kept;
         while (left > 0) {
             if (left == 2) {
                 CHECK(!seen[LATE] && !seen[OWN], "what nobody has completed is pending");

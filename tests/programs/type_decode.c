@@ -2,14 +2,6 @@
  * receives, external32, parameterised types; and what is refused, by its error class. */
 #include "check.h"
 
-static int class_of(int code)
-{
-    int class = MPI_SUCCESS;
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
-    return class;
-}
-
 #define REFUSES(call, class) CHECK_EQUAL(class_of(call), class)
 
 static void bounds(void)

@@ -12,13 +12,6 @@ static int rank, size;
 static int dies_by_exit;
 static MPI_Comm comm;
 
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 #define FAILS(call, wanted)                                                                         \
     do {                                                                                            \
         int class_ = class_of(call);                                                                \

@@ -404,7 +404,8 @@ pub trait Transport: Send + Sync {
         self.ring_helper(target);
     }
 
-    /// For the helper thread: from now on it sleeps for a while only each time, and is better not woken for what its process mostly does itself.
+    /// From now on the helper thread is better not woken for what its process mostly does itself, or is just doing: for the helper, which sleeps for a while
+    /// only each time, and for a process that is about to compute.
     fn rest_helper(&self, rests: bool) {
         let _ = rests;
     }

@@ -55,6 +55,17 @@ fn readiness(process: &Process, requests: Requests, index: usize) -> Result<Read
     }
 }
 
+/// What is done with those that are complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Waited for, and ended.
+    Wait,
+    /// Ended.
+    Test,
+    /// Told of, and left as they are.
+    Peek,
+}
+
 /// What a look at a list for one of its requests found: its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
@@ -79,12 +90,12 @@ fn look(process: &Process, requests: Requests) -> Result<Found> {
 }
 
 /// The first that is complete: looks until there is one, or twice.
-fn find(process: &Process, requests: Requests, waits: bool) -> Result<Found> {
+fn find(process: &Process, requests: Requests, way: Way) -> Result<Found> {
     let found = look(process, requests)?;
     if found != Found::NoneComplete {
         return Ok(found);
     }
-    if !waits {
+    if way != Way::Wait {
         process.progress_for_test();
         return look(process, requests);
     }
@@ -129,18 +140,18 @@ fn told(call: &Call, requests: Requests, index: usize, held: Held<Request>, resu
     }
 }
 
-/// How a request went that was found complete: once, or, to `keep` it, without ending it. `None`: another thread was faster, or there is
-/// something unusual about it; it is to be looked at again.
-fn take(call: &Call, requests: Requests, index: usize, keep: bool) -> Option<Result<Status>> {
+/// How a request went that was found complete. `None`: another thread was faster, or there is something unusual about it; it is to be looked at
+/// again.
+fn take(call: &Call, requests: Requests, index: usize, way: Way) -> Option<Result<Status>> {
     let process: &Process = call.process();
     let handle = requests.get(index);
     let mut status = Status::EMPTY;
-    if !keep && end_quickly(process, handle, |ended| status = ended.status()) {
+    if way != Way::Peek && end_quickly(process, handle, |ended| status = ended.status()) {
         requests.clear(index);
         return Some(Ok(status));
     }
     let held = Request::table().find(handle)?;
-    if keep {
+    if way == Way::Peek {
         return held.peek(process);
     }
     let result = held.poll(process)?;
@@ -268,7 +279,7 @@ pub fn request_get_status_all(
     }
     let mut failures = Vec::new();
     for index in 0..requests.len() {
-        let result = take(call, requests, index, true).unwrap_or(Ok(Status::EMPTY));
+        let result = take(call, requests, index, Way::Peek).unwrap_or(Ok(Status::EMPTY));
         store_of_list(statuses.at(index), &result);
         if let Err(error) = result {
             failures.push(Failed { place: index, index, error });
@@ -278,16 +289,9 @@ pub fn request_get_status_all(
 }
 
 /// Completes any one request of a list: whether there is something to tell.
-fn any(
-    call: &Call,
-    requests: Requests,
-    waits: bool,
-    keep: bool,
-    indx: Out<i32>,
-    status: StatusOut,
-) -> Result<bool> {
+fn any(call: &Call, way: Way, requests: Requests, indx: Out<i32>, status: StatusOut) -> Result<bool> {
     loop {
-        let index = match find(call.process(), requests, waits)? {
+        let index = match find(call.process(), requests, way)? {
             Found::Complete(index) => index,
             none => {
                 indx.set(MPI_UNDEFINED);
@@ -297,7 +301,7 @@ fn any(
                 return Ok(none == Found::NoneActive);
             }
         };
-        if let Some(result) = take(call, requests, index, keep) {
+        if let Some(result) = take(call, requests, index, way) {
             indx.set(index as i32);
             store(status, &result?);
             return Ok(true);
@@ -307,39 +311,27 @@ fn any(
 
 /// MPI_Waitany.
 pub fn waitany(call: &Call, requests: Requests, indx: Out<i32>, status: StatusOut) -> Result<()> {
-    any(call, requests, true, false, indx, status).map(|_| ())
+    any(call, Way::Wait, requests, indx, status).map(|_| ())
 }
 
-/// MPI_Testany.
+/// MPI_Testany and MPI_Request_get_status_any.
 pub fn testany(
     call: &Call,
+    way: Way,
     requests: Requests,
     indx: Out<i32>,
     flag: Out<bool>,
     status: StatusOut,
 ) -> Result<()> {
-    flag.set(any(call, requests, false, false, indx, status)?);
+    flag.set(any(call, way, requests, indx, status)?);
     Ok(())
 }
 
-/// MPI_Request_get_status_any.
-pub fn request_get_status_any(
+/// MPI_Waitsome, MPI_Testsome and MPI_Request_get_status_some.
+pub fn some(
     call: &Call,
+    way: Way,
     requests: Requests,
-    indx: Out<i32>,
-    flag: Out<bool>,
-    status: StatusOut,
-) -> Result<()> {
-    flag.set(any(call, requests, false, true, indx, status)?);
-    Ok(())
-}
-
-/// Completes all requests of a list that can be completed.
-fn some(
-    call: &Call,
-    requests: Requests,
-    waits: bool,
-    keep: bool,
     outcount: Out<i32>,
     indices: &mut OutSlice<'_, c_int>,
     statuses: StatusesOut,
@@ -348,7 +340,7 @@ fn some(
     // Before any is ended: that must be told of.
     check(requests)?;
     loop {
-        let first = match find(process, requests, waits)? {
+        let first = match find(process, requests, way)? {
             Found::Complete(index) => index,
             none => {
                 outcount.set(if none == Found::NoneActive { MPI_UNDEFINED } else { 0 });
@@ -360,7 +352,7 @@ fn some(
             if !matches!(readiness(process, requests, index), Ok(Readiness::Complete)) {
                 continue;
             }
-            let Some(result) = take(call, requests, index, keep) else { continue };
+            let Some(result) = take(call, requests, index, way) else { continue };
             indices.set(ended, index as c_int);
             store_of_list(statuses.at(ended), &result);
             if let Err(error) = result {
@@ -373,39 +365,6 @@ fn some(
             return tell_failures(&failures, ended, statuses);
         }
     }
-}
-
-/// MPI_Waitsome.
-pub fn waitsome(
-    call: &Call,
-    requests: Requests,
-    outcount: Out<i32>,
-    indices: &mut OutSlice<'_, c_int>,
-    statuses: StatusesOut,
-) -> Result<()> {
-    some(call, requests, true, false, outcount, indices, statuses)
-}
-
-/// MPI_Testsome.
-pub fn testsome(
-    call: &Call,
-    requests: Requests,
-    outcount: Out<i32>,
-    indices: &mut OutSlice<'_, c_int>,
-    statuses: StatusesOut,
-) -> Result<()> {
-    some(call, requests, false, false, outcount, indices, statuses)
-}
-
-/// MPI_Request_get_status_some.
-pub fn request_get_status_some(
-    call: &Call,
-    requests: Requests,
-    outcount: Out<i32>,
-    indices: &mut OutSlice<'_, c_int>,
-    statuses: StatusesOut,
-) -> Result<()> {
-    some(call, requests, false, true, outcount, indices, statuses)
 }
 
 /// MPI_Startall.

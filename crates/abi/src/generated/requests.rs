@@ -40,7 +40,7 @@ unsafe extern "C" fn request_get_status_any(count: c_int, array_of_requests: *co
         let array_of_requests = Requests::new(array_of_requests.cast_mut(), count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::request_get_status_any(&call, array_of_requests, indx, flag, StatusOut::new(status))
+        bodies::testany(&call, bodies::Way::Peek, array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -64,7 +64,7 @@ unsafe extern "C" fn request_get_status_some(incount: c_int, array_of_requests: 
         let array_of_requests = Requests::new(array_of_requests.cast_mut(), incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::request_get_status_some(&call, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::some(&call, bodies::Way::Peek, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -133,7 +133,7 @@ unsafe extern "C" fn testany(count: c_int, array_of_requests: *mut usize, indx: 
         let array_of_requests = Requests::new(array_of_requests, count, "array_of_requests")?;
         let indx = Out::<i32>::new(indx, "indx")?;
         let flag = Out::<bool>::new(flag, "flag")?;
-        bodies::testany(&call, array_of_requests, indx, flag, StatusOut::new(status))
+        bodies::testany(&call, bodies::Way::Test, array_of_requests, indx, flag, StatusOut::new(status))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -157,7 +157,7 @@ unsafe extern "C" fn testsome(incount: c_int, array_of_requests: *mut usize, out
         let array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::testsome(&call, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::some(&call, bodies::Way::Test, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
@@ -226,7 +226,7 @@ unsafe extern "C" fn waitsome(incount: c_int, array_of_requests: *mut usize, out
         let array_of_requests = Requests::new(array_of_requests, incount, "array_of_requests")?;
         let outcount = Out::<i32>::new(outcount, "outcount")?;
         let mut array_of_indices = OutSlice::new(array_of_indices, incount, "array_of_indices")?;
-        bodies::waitsome(&call, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
+        bodies::some(&call, bodies::Way::Wait, array_of_requests, outcount, &mut array_of_indices, StatusesOut::new(array_of_statuses))
     } })();
     match result {
         Ok(()) => call.succeed(),
