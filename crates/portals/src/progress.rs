@@ -526,7 +526,7 @@ impl Core {
         happened
     }
 
-    /// Leaves events for the owner, who looks for them.
+    /// Leaves events for the owner, who looks for them: threads of it that sleep are woken, for they may have looked while these were here.
     pub fn leave_events(&self, outcome: &mut Outcome) {
         if outcome.events.is_empty() {
             return;
@@ -537,6 +537,7 @@ impl Core {
             self.queue_copy(nic, &event, 0);
         }
         nic.lock().release();
+        self.transport.ring(self.me);
     }
 
     /// Takes in what the network has brought, as long as no thread of this process waits and so takes it itself, and what soon follows. Whether there

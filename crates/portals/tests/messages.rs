@@ -2,7 +2,7 @@
 
 use parnass_base::Scratch;
 use parnass_base::process::{allowed_processors, bind_to};
-use parnass_counters::{DIRECT_PIPED, HELPER_WAKEUPS, Home, UNEXPECTED_MESSAGES};
+use parnass_counters::{DIRECT_PIPED, HELPER_WAKEUPS, Home, SLEEPS, UNEXPECTED_MESSAGES};
 use parnass_portals::*;
 use parnass_transport_shm::{JobMemory, SharedMemory, Tuning};
 use std::sync::Arc;
@@ -597,6 +597,38 @@ fn a_sender_without_room_makes_some() {
 }
 
 /// Whoever has just received is about to post the next receive: what came behind is left in the mailbox for it, and kept at the next look if not.
+/// What one thread's send finds on its way may be what another thread sleeps for.
+#[test]
+fn events_that_a_send_leaves_behind_wake_the_thread_that_waits_for_them() {
+    const LIMIT: Duration = Duration::from_secs(20);
+    let nics = interfaces(2);
+    let (sender, receiver) = (&nics[0], &nics[1]);
+    let source = pattern(8, 3);
+    let message = put(1, 5, &source, 8, Protocol::Buffered, Ack::None);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let end = Instant::now() + LIMIT;
+            loop {
+                let (ticket, mut sent) = (sender.ticket(), false);
+                sender.progress(&mut |event: Event| sent = event.kind == EventKind::Send);
+                if sent || Instant::now() >= end {
+                    return Instant::now() < end;
+                }
+                sender.wait(ticket, None, Some(end), Company::None);
+            }
+        });
+        while sender.counters().read(Home::Any(SLEEPS)) == 0 {
+            std::thread::yield_now();
+        }
+        // It sleeps, or is about to.
+        std::thread::sleep(Duration::from_millis(50));
+        while sender.put(&message) != Ok(PutOutcome::Pending) {}
+        receiver.progress(&mut |event: Event| panic!("nothing is posted: {event:?}"));
+        assert_eq!(sender.put(&message), Ok(PutOutcome::Done));
+        assert!(waiter.join().unwrap(), "it slept on beside its event");
+    });
+}
+
 #[test]
 fn what_comes_behind_a_received_message_waits_for_the_next_receive() {
     const LENGTH: usize = 1_000;
