@@ -297,6 +297,18 @@ impl<T: Class> Table<T> {
         if T::FOUND_INLINE { self.search(handle) } else { self.find_dynamic(handle) }
     }
 
+    /// Whether there is an object behind a handle that is not predefined and not made [later](Table::later).
+    #[inline]
+    pub fn has(&self, handle: usize) -> bool {
+        let bits = handle.wrapping_sub(FIRST_DYNAMIC);
+        bits >> (INDEX_BITS + GENERATION_BITS) == T::TAG as usize
+            && self.slot(bits & INDEX_MASK).is_some_and(|slot| {
+                let word = slot.word.load(Ordering::Relaxed);
+                let generation = ((bits >> INDEX_BITS) as u64) & GENERATION_MASK;
+                word & LIVE != 0 && (word >> GENERATION_SHIFT) & GENERATION_MASK == generation
+            })
+    }
+
     /// A predefined object that is not there: there is none, or it is the first look at this class.
     #[cold]
     fn find_undefined(&self, offset: usize) -> Option<Held<T>> {

@@ -15,6 +15,7 @@ use parnass_mpi::constants::{
 use parnass_mpi::request::{Readiness, Status, complete};
 use parnass_mpi::{Error, Result};
 use std::ffi::c_int;
+use std::task::Poll;
 
 #[cold]
 fn bad(requests: Requests, index: usize) -> Error {
@@ -26,7 +27,8 @@ fn bad(requests: Requests, index: usize) -> Error {
 fn check(requests: Requests) -> Result<()> {
     for index in 0..requests.len() {
         let handle = requests.get(index);
-        if !matches!(handle, MPI_REQUEST_NULL | SENT)
+        if !Request::table().has(handle)
+            && !matches!(handle, MPI_REQUEST_NULL | SENT)
             && quick(handle).is_none()
             && Request::table().find(handle).is_none()
         {
@@ -227,7 +229,7 @@ fn wait_quickly(process: &Process, handle: usize, status: StatusOut) -> bool {
     done.is_some()
 }
 
-/// Waits for one of another kind, and ends it. The first one checks the others before it waits.
+/// Waits for one of another kind, and ends it. The first one that may have to be waited for, or goes, checks the others before.
 #[inline(never)]
 fn wait_at(
     call: &Call,
@@ -236,6 +238,13 @@ fn wait_at(
     status: StatusOut,
     failures: &mut Option<Vec<Failed>>,
 ) -> Result<()> {
+    let process: &Process = call.process();
+    let found = Request::table().find(requests.get(index));
+    // The usual case first: a persistent one whose message has gone, or come. It stays, whatever the others are.
+    if let Some(Poll::Ready(done)) = found.as_ref().and_then(|held| held.poll_again(process)) {
+        store_of_list(status, &Ok(done));
+        return Ok(());
+    }
     let failures = match failures {
         Some(failures) => failures,
         None => {
@@ -243,13 +252,13 @@ fn wait_at(
             failures.insert(Vec::new())
         }
     };
-    let Some(held) = Request::table().find(requests.get(index)) else {
+    let Some(held) = found else {
         // This call has ended it: it is there twice.
         status.set_empty();
         requests.clear(index);
         return Ok(());
     };
-    let result = complete::wait(call.process(), &held);
+    let result = complete::wait(process, &held);
     told(call, requests, index, held, &result);
     store_of_list(status, &result);
     if let Err(error) = result {
@@ -370,8 +379,9 @@ pub fn some(
 /// MPI_Startall.
 pub fn startall(call: &Call, requests: Requests) -> Result<()> {
     let find = |index| Request::table().find(requests.get(index));
+    let is_none = |index: &usize| !Request::table().has(requests.get(*index)) && find(*index).is_none();
     // None is started unless all are requests.
-    if let Some(index) = (0..requests.len()).find(|index| find(*index).is_none()) {
+    if let Some(index) = (0..requests.len()).find(is_none) {
         check(requests)?;
         return Err(Error::new(
             MPI_ERR_REQUEST,

@@ -140,7 +140,7 @@ impl Process {
         let name = self.slots.take(1, None);
         let bytes = route.bytes(buffer);
         let entry = route.criteria(tag).entry(bytes.address.into(), bytes.length, name.user());
-        if !self.append_in_slot(&entry) {
+        if !self.nic().park(&entry) && !self.append_in_slot(&entry) {
             self.slots.release(name);
             return None;
         }

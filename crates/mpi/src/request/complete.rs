@@ -7,6 +7,9 @@ use parnass_portals::ProcessId;
 
 /// MPI_Wait.
 pub fn wait(process: &Process, request: &Request) -> Result<Status> {
+    if let Some(status) = request.wait_again(process) {
+        return Ok(status);
+    }
     if let Some(result) = request.poll(process) {
         return result;
     }

@@ -31,6 +31,7 @@ use staged::Staged;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// A request. One type for all of them: a send or receive, one that can be started again, a generalized one, and
 /// one of several steps.
@@ -74,6 +75,15 @@ enum State {
     Sent,
     /// Complete, but nobody was told yet.
     Complete(Result<Status>),
+}
+
+impl State {
+    /// Changes one that holds nothing to be dropped.
+    #[inline(always)]
+    fn become_plain(&mut self, new: State) {
+        debug_assert!(matches!(self, State::Inactive | State::Posted(_) | State::Sent));
+        std::mem::forget(std::mem::replace(self, new));
+    }
 }
 
 impl fmt::Debug for Request {
@@ -306,11 +316,11 @@ impl Request {
                     return Some(outcome.map(|outcome| self.status(&outcome)));
                 }
             }
-            Kind::Persistent(..) => {
-                if let Some(status) = self.poll_again(process) {
-                    return Some(Ok(status));
-                }
-            }
+            Kind::Persistent(..) => match self.poll_again(process) {
+                Some(Poll::Ready(status)) => return Some(Ok(status)),
+                Some(Poll::Pending) => return None,
+                None => {}
+            },
             Kind::Generalized(_) | Kind::Staged(_) => {}
         }
         self.poll_any(process)

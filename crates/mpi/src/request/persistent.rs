@@ -12,6 +12,7 @@ use crate::pt2pt::{Incoming, Outgoing, Route, SendMode};
 use parnass_base::UserAddress;
 use parnass_portals::ProcessId;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// What a persistent request does each time it is started.
 pub enum Specification {
@@ -84,13 +85,29 @@ impl Request {
     }
 
     /// MPI_Start.
+    #[inline]
     pub fn start(&self, process: &Process) -> Result<()> {
+        // The usual case first.
+        if let Kind::Persistent(specification, Some(route)) = &self.kind {
+            let mut state = self.state();
+            if matches!(*state, State::Inactive)
+                && let Some(started) = specification.start_on(route, process)
+            {
+                state.become_plain(started);
+                return Ok(());
+            }
+        }
+        self.start_any(process)
+    }
+
+    #[inline(never)]
+    fn start_any(&self, process: &Process) -> Result<()> {
         if let Kind::Staged(staged) = &self.kind {
             staged.start(process)?;
             *self.state() = State::Staged;
             return Ok(());
         }
-        let (Kind::Persistent(specification, route), Some(communicator)) = (&self.kind, &self.communicator)
+        let (Kind::Persistent(specification, _), Some(communicator)) = (&self.kind, &self.communicator)
         else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,
@@ -103,10 +120,6 @@ impl Request {
                 MPI_ERR_REQUEST,
                 "the persistent request is active already; complete it with MPI_Wait or MPI_Test before it is started again",
             ));
-        }
-        if let Some(started) = route.as_ref().and_then(|route| specification.start_on(route, process)) {
-            *state = started;
-            return Ok(());
         }
         *state = match specification {
             Specification::Send { address, count, datatype, target, tag, mode } => {
@@ -156,22 +169,31 @@ impl Request {
         }
     }
 
-    /// The status of one whose operation is over and has gone as usual, once.
+    /// The status of one of these whose operation has gone as usual, once. `None`: it is none of them, or something unusual has become of it.
     #[inline(always)]
-    pub(super) fn poll_again(&self, process: &Process) -> Option<Status> {
+    pub fn poll_again(&self, process: &Process) -> Option<Poll<Status>> {
+        let route = self.route()?;
         let mut state = self.state();
         let status = match &*state {
             State::Inactive | State::Sent => Status::EMPTY,
+            State::Posted(name) if !process.slots.is_complete(*name) && !process.faults.is_active() => {
+                return Some(Poll::Pending);
+            }
             State::Posted(name) => {
                 let (match_bits, bytes) = process.slots.gone_well(*name)?;
                 process.slots.release(*name);
-                let source = self.route().map_or(MPI_PROC_NULL, Route::rank);
-                Status { source, tag: match_bits as u32 as i32, error: MPI_SUCCESS, bytes, cancelled: false }
+                Status {
+                    source: route.rank(),
+                    tag: match_bits as u32 as i32,
+                    error: MPI_SUCCESS,
+                    bytes,
+                    cancelled: false,
+                }
             }
             _ => return None,
         };
-        *state = State::Inactive;
-        Some(status)
+        state.become_plain(State::Inactive);
+        Some(Poll::Ready(status))
     }
 
     /// The route of its messages, if it is a persistent one of the usual kind.
@@ -180,6 +202,25 @@ impl Request {
             Kind::Persistent(_, route) => route.as_ref(),
             _ => None,
         }
+    }
+
+    /// As [`Request::poll_again`], when it is over.
+    #[inline]
+    pub(super) fn wait_again(&self, process: &Process) -> Option<Status> {
+        loop {
+            match self.poll_again(process)? {
+                Poll::Ready(status) => return Some(status),
+                Poll::Pending => self.wait_posted(process),
+            }
+        }
+    }
+
+    /// Waits until its receive is over.
+    fn wait_posted(&self, process: &Process) {
+        let State::Posted(name) = *self.state() else { return };
+        process.wait_for(Some(name), self.route().map(Route::peer), || {
+            (process.slots.is_complete(name) || process.faults.is_active()).then_some(())
+        });
     }
 
     /// Its receive, which is in flight in this slot.
