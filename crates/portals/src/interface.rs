@@ -541,6 +541,12 @@ impl Interface {
         self.core.own().control.order.get()
     }
 
+    /// Receives a message that a search took, if it still lies where it came, as it mostly does. `None`: nothing was done.
+    #[inline]
+    pub fn receive_held(&self, taken: u64, memory: Memory, length: usize) -> Option<Received> {
+        self.core.receive_held(taken, memory, length)
+    }
+
     /// Receives a message that a search took. As `append`: complete at once, or an event comes.
     ///
     /// # Panics

@@ -116,7 +116,7 @@ impl Core {
 
     /// Copies a short message to where it belongs, if `entry` takes it and nobody else may expect it.
     #[inline(always)]
-    fn receive_short(&self, nic: &Nic, entry: &MatchEntry, short: &Short<'_>) -> Option<Received> {
+    pub fn receive_short(&self, nic: &Nic, entry: &MatchEntry, short: &Short<'_>) -> Option<Received> {
         let Place::Run(memory) = entry.memory.place() else { return None };
         if nic.posted.0.order().count.get() != 0 {
             return None;

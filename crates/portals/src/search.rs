@@ -16,7 +16,7 @@ use crate::record::{flag, kind};
 use crate::slab::Purpose;
 use parnass_base::Scratch;
 use parnass_base::lane::{self, Arrived};
-use parnass_transport::MemoryError;
+use parnass_transport::{MemoryError, Next};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -190,56 +190,73 @@ impl Core {
         true
     }
 
-    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
+    /// Receives a message that a search took and that still lies where it came. `None`: it does not.
+    #[inline]
+    pub fn receive_held(&self, taken: u64, memory: Memory, length: usize) -> Option<Received> {
         let nic = self.own();
-        let mut outcome = Outcome::default();
         self.lock(nic);
-        let found = nic.slab.resolve(taken).filter(|index| nic.slab.at(*index).kind.get() == kind::TAKEN);
-        let result = found.map(|index| match self.receive_held(nic, index, memory, length, user) {
-            Some(event) => Appended::Complete(event),
-            None => self.receive_record(nic, index, memory, length, user, &mut outcome),
+        let index = nic.control.held.get();
+        let received = (index != 0 && nic.slab.resolve(taken) == Some(index)).then(|| {
+            let source = nic.slab.at(index).source.get();
+            let (match_bits, ignore_bits, user) = (0, u64::MAX, 0);
+            let entry =
+                MatchEntry { source: Some(ProcessId(source)), match_bits, ignore_bits, memory, length, user };
+            // The usual case first: a short message.
+            if let Next::Short(short) = self.transport.next(source)
+                && let Some(received) = self.receive_short(nic, &entry, &short)
+            {
+                self.transport.pass_next(source, short.slots());
+                return Some(received);
+            }
+            self.receive_any_held(nic, index, &entry)
         });
+        let received = received.flatten();
+        if received.is_some() {
+            nic.count_held(0);
+            nic.slab.release(index);
+        }
         nic.lock().release();
-        self.finish(&mut outcome);
-        result.expect("a message that a search took and nobody has received yet")
+        received
     }
 
-    /// Receives a message that is held where it lies, if it is the one with this record.
-    fn receive_held(&self, nic: &Nic, index: u32, memory: Memory, length: usize, user: u64) -> Option<Event> {
-        if nic.control.held.get() != index {
-            return None;
-        }
-        let entry = MatchEntry {
-            source: Some(ProcessId(nic.slab.at(index).source.get())),
-            match_bits: 0,
-            ignore_bits: u64::MAX,
-            memory,
-            length,
-            user,
-        };
-        let mut event = None;
+    #[inline(never)]
+    fn receive_any_held(&self, nic: &Nic, index: u32, entry: &MatchEntry) -> Option<Received> {
+        let mut received = None;
         self.transport.take(self.me, 1, &mut |message| {
-            if event.is_none()
+            if received.is_none()
                 && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
                 && nic.holds(arrival.source)
-                && let Soon::Received(received) = self.accept(nic, &entry, &arrival)
+                && let Soon::Received(now) = self.accept(nic, entry, &arrival)
             {
-                event = Some(received.event(user));
+                received = Some(now);
                 return true;
             }
             false
         });
-        if event.is_none() {
+        if received.is_none() {
             self.clear_way_now(nic);
-            if nic.control.held.get() != index {
-                return None;
+            if nic.control.held.get() == index {
+                // It is not there any more.
+                let lost = event_of(nic.slab.at(index), EventKind::Failed);
+                received = Some(Received { placed_length: 0, ..Received::from(&lost) });
             }
-            // It is not there any more.
-            event = Some(Event { user, placed_length: 0, ..event_of(nic.slab.at(index), EventKind::Failed) });
         }
-        nic.count_held(0);
-        nic.slab.release(index);
-        event
+        received
+    }
+
+    /// Receives a message that a search took, wherever it lies.
+    pub fn receive_taken(&self, taken: u64, memory: Memory, length: usize, user: u64) -> Appended {
+        if let Some(received) = self.receive_held(taken, memory, length) {
+            return Appended::Complete(received.event(user));
+        }
+        let nic = self.own();
+        let mut outcome = Outcome::default();
+        self.lock(nic);
+        let found = nic.slab.resolve(taken).filter(|index| nic.slab.at(*index).kind.get() == kind::TAKEN);
+        let result = found.map(|index| self.receive_record(nic, index, memory, length, user, &mut outcome));
+        nic.lock().release();
+        self.finish(&mut outcome);
+        result.expect("a message that a search took and nobody has received yet")
     }
 
     /// Places the bytes of a message that was put aside.

@@ -122,7 +122,7 @@ impl Process {
     }
 
     fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Result<Event> {
-        self.probers.fetch_add(1, Ordering::Relaxed);
+        self.count_prober(1);
         let mut looked = false;
         let event = loop {
             let before = self.nic().arrivals();
@@ -140,8 +140,18 @@ impl Process {
             let hopeless = || self.reason(criteria.source, criteria.match_bits).is_some();
             self.wait_watching(criteria.source, &|| self.nic().arrivals() != before || hopeless());
         };
-        self.probers.fetch_sub(1, Ordering::Relaxed);
+        self.count_prober(u32::MAX);
         event
+    }
+
+    /// Adds to the number of threads that probe, modulo 2^32.
+    #[inline]
+    fn count_prober(&self, more: u32) {
+        if self.slots.is_concurrent() {
+            self.probers.fetch_add(more, Ordering::Relaxed);
+        } else {
+            self.probers.store(self.probers.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        }
     }
 
     fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
@@ -175,6 +185,9 @@ impl Process {
     }
 
     fn receive_taken(&self, taken: u64, data: Data) -> Posted {
+        if let Some(received) = self.nic().receive_held(taken, data.memory, data.length as usize) {
+            return Posted::Done(received);
+        }
         let name = self.slots.take(1, current_owner());
         match self.nic().receive_taken(taken, data.memory, data.length as usize, name.user()) {
             Appended::Complete(event) => {
