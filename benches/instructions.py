@@ -20,8 +20,8 @@ HERE = Path(__file__).resolve().parent
 # Instructions of one message, in a release build, and the arguments of the program. Lower them when the path gets shorter.
 WAYS = {
     "MPI_Send and MPI_Recv, 8 bytes": (592, [8]),
-    "MPI_Send and MPI_Recv, 64 bytes": (718, [64]),
-    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (785, [8, "windows"]),
+    "MPI_Send and MPI_Recv, 64 bytes": (716, [64]),
+    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (782, [8, "windows"]),
 }
 MESSAGES = (640, 1920)
 
