@@ -1,7 +1,8 @@
 /* Sends and receives messages to itself, as many as the first argument says, of so many bytes as the second one says: for counting the instructions of a
- * pair. With a third argument, in windows of nonblocking ones. */
+ * pair. With a third argument in windows of nonblocking ones ("windows"), by persistent requests ("persistent"), or probed first ("probed"). */
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { window = 64, most = 64 };
 
@@ -24,17 +25,43 @@ static void one_window(void)
     MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
 }
 
+static void one_persistent(void)
+{
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static void one_probed(void)
+{
+    MPI_Message message;
+    MPI_Send(out, bytes, MPI_BYTE, 0, 1, MPI_COMM_SELF);
+    MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     int pairs = argc > 1 ? atoi(argv[1]) : 1;
     bytes = argc > 2 && atoi(argv[2]) < most ? atoi(argv[2]) : most;
-    if (argc > 3)
+    const char *way = argc > 3 ? argv[3] : "";
+    if (strcmp(way, "windows") == 0) {
         for (int done = 0; done < pairs; done += window)
             one_window();
-    else
+    } else if (strcmp(way, "persistent") == 0) {
+        MPI_Recv_init(in, bytes, MPI_BYTE, 0, 1, MPI_COMM_SELF, &requests[0]);
+        MPI_Send_init(out, bytes, MPI_BYTE, 0, 1, MPI_COMM_SELF, &requests[1]);
+        for (int done = 0; done < pairs; done++)
+            one_persistent();
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+    } else if (strcmp(way, "probed") == 0) {
+        for (int done = 0; done < pairs; done++)
+            one_probed();
+    } else {
         for (int done = 0; done < pairs; done++)
             one_pair();
+    }
     MPI_Finalize();
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a short message, and fails if they exceed the budget: of an MPI_Send and its MPI_Recv, and of an
-MPI_Isend, its MPI_Irecv, and their parts of the MPI_Waitall.
+"""Counts the instructions of a short message, and fails if they exceed the budget: of an MPI_Send and its MPI_Recv, of an
+MPI_Isend, its MPI_Irecv, and their parts of the MPI_Waitall, of persistent requests, and of a matched probe.
 
     benches/instructions.py --ours target/prefix
 
@@ -20,8 +20,10 @@ HERE = Path(__file__).resolve().parent
 # Instructions of one message, in a release build, and the arguments of the program. Lower them when the path gets shorter.
 WAYS = {
     "MPI_Send and MPI_Recv, 8 bytes": (592, [8]),
-    "MPI_Send and MPI_Recv, 64 bytes": (716, [64]),
-    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (782, [8, "windows"]),
+    "MPI_Send and MPI_Recv, 64 bytes": (718, [64]),
+    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (783, [8, "windows"]),
+    "MPI_Startall and MPI_Waitall of a receive and a send, 8 bytes": (2300, [8, "persistent"]),
+    "MPI_Send, MPI_Mprobe and MPI_Mrecv, 8 bytes": (2080, [8, "probed"]),
 }
 MESSAGES = (640, 1920)
 

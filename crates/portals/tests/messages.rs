@@ -596,7 +596,6 @@ fn a_sender_without_room_makes_some() {
     }
 }
 
-/// Whoever has just received is about to post the next receive: what came behind is left in the mailbox for it, and kept at the next look if not.
 /// What one thread's send finds on its way may be what another thread sleeps for.
 #[test]
 fn events_that_a_send_leaves_behind_wake_the_thread_that_waits_for_them() {
@@ -633,6 +632,7 @@ fn events_that_a_send_leaves_behind_wake_the_thread_that_waits_for_them() {
     });
 }
 
+/// Whoever has just received is about to post the next receive: what came behind is left in the mailbox for it, and kept at the next look if not.
 #[test]
 fn what_comes_behind_a_received_message_waits_for_the_next_receive() {
     const LENGTH: usize = 1_000;
