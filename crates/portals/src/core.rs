@@ -82,6 +82,9 @@ pub struct Core {
     pub came: AtomicU32,
     /// How many more long messages of this process may be taken for parts of exchanges until one comes again, see [`Core::exchanges`].
     pub exchanging: AtomicU32,
+    /// Whose message the memory of the entry holds a part of that is appended next, and takes messages from anybody; plus 1. 0: nobody's. Only the one thread
+    /// of a process uses it, see [`Core::receive_soon`].
+    pub begun_from: AtomicU32,
     pub stopping: AtomicBool,
     /// See [`Core::is_secluded`].
     secluded: bool,
@@ -180,6 +183,7 @@ impl Core {
             unanswered: AtomicBool::new(false),
             buries: AtomicBool::new(false),
             exchanging: AtomicU32::new(0),
+            begun_from: AtomicU32::new(0),
             came: AtomicU32::new(0),
             stopping: AtomicBool::new(false),
             networked: AtomicBool::new(false),
@@ -240,6 +244,9 @@ impl Core {
         );
         let nic = self.own();
         self.post_all();
+        if self.begun_from.load(Ordering::Relaxed) != 0 {
+            return self.append_begun(entry);
+        }
         let pattern = pattern_of(entry);
         self.lock(nic);
         self.clear_way(nic);
@@ -253,6 +260,34 @@ impl Core {
             return result;
         }
         Ok(self.receive_unexpected(nic, found, entry))
+    }
+
+    /// As [`Core::append`], for an entry whose memory may hold a part of a message already: it takes that one, see [`crate::partial`].
+    #[cold]
+    fn append_begun(&self, entry: &MatchEntry) -> Result<Appended, PortalError> {
+        let nic = self.own();
+        let source = self.begun_from.swap(0, Ordering::Relaxed) - 1;
+        self.lock(nic);
+        self.clear_way(nic);
+        // Whoever dies from here on is found to be dead with the lock held.
+        let kept = !self.tallies.of(source).is_dead();
+        let pattern = match kept {
+            true => Pattern { source, ..pattern_of(entry) },
+            false => pattern_of(entry),
+        };
+        let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
+        if found != 0 {
+            return Ok(self.receive_unexpected(nic, found, entry));
+        }
+        let result = self.post(nic, pattern_of(entry).source, entry);
+        if kept
+            && let Ok(Appended::Posted(EntryHandle(handle))) = &result
+            && let Some(index) = nic.slab.resolve(*handle)
+        {
+            partial::keep(nic.slab.at(index), source);
+        }
+        nic.lock().release();
+        result
     }
 
     /// Receives an unexpected message, and releases the lock.

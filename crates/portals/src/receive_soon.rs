@@ -332,8 +332,6 @@ impl Core {
                 && fits(source, message.words[0])
                 && nic.posted.0.order().count.get() == 0
                 && let Place::Run(memory) = entry.memory.place()
-                // One from any source is posted before a part is placed, see `crate::partial`.
-                && (!message.is_long() || entry.source.is_some())
             {
                 let long = message.is_long();
                 let length = if long { message.bytes(small) } else { small.min(INLINE_ROOM) };
@@ -341,6 +339,7 @@ impl Core {
                 if !long {
                     write_words(&message.words[lane::HEAD..], memory, placed);
                 } else if self.place_long(self.me, entry.memory, source, message, placed).is_err() {
+                    *result = self.placed_in_part(entry, source);
                     return false;
                 }
                 self.count_received(nic, Travel::Short, source, message.words[0], length as u64, false);
@@ -357,9 +356,10 @@ impl Core {
             match Incoming::decode(message) {
                 Some(Incoming::Put(arrival)) => {
                     if fits(arrival.source, arrival.match_bits) && !self.is_awaited(nic, &arrival) {
-                        // One from any source is posted before a part is placed, see `crate::partial`.
-                        let posts = entry.source.is_none() && !message.is_whole();
-                        *result = if posts { Soon::NeedsEntry } else { self.accept(nic, entry, &arrival) };
+                        *result = match self.accept(nic, entry, &arrival) {
+                            Soon::NotYet => self.placed_in_part(entry, arrival.source),
+                            soon => soon,
+                        };
                         return matches!(result, Soon::Received(_));
                     }
                     self.deliver(nic, self.me, Driver::Other, &arrival, outcome.get_or_insert_default())
@@ -397,6 +397,16 @@ impl Core {
         if outcome.as_ref().is_some_and(Outcome::is_empty) {
             *outcome = None;
         }
+    }
+
+    /// The memory of an entry may hold a part of a message, whose sender is behind. One that takes messages from anybody is posted now, for the rest of this one.
+    #[cold]
+    fn placed_in_part(&self, entry: &MatchEntry, source: u32) -> Soon {
+        if entry.source.is_some() {
+            return Soon::NotYet;
+        }
+        self.begun_from.store(source + 1, Ordering::Relaxed);
+        Soon::NeedsEntry
     }
 
     /// Whether a posted entry takes this message.

@@ -103,3 +103,44 @@ fn a_receive_is_kept_for_nobody_whose_death_its_process_knows() {
         assert_eq!(came, [(5, other.me(), 8)]);
     });
 }
+
+/// A receive that was never posted has got a part, and is posted for the rest: what another process sends meanwhile waits for the next one.
+#[test]
+fn a_receive_from_anybody_that_has_got_a_part_gets_the_rest() {
+    let nics = interfaces(3);
+    // What comes from the other one is looked at first.
+    let [receiver, other, sender] = &nics[..] else { unreachable!() };
+    let stopping = Arc::new(Stopping::default());
+    sender.set_descriptions(stopping.clone());
+    let (target, source) = (Scratch::new(LENGTH), Scratch::new(8));
+    let entry = MatchEntry {
+        source: None,
+        match_bits: 7,
+        ignore_bits: 0,
+        memory: target.address().into(),
+        length: LENGTH,
+        user: 5,
+    };
+    let mut came = Vec::new();
+    let mut look = || {
+        receiver.progress(&mut |event: Event| came.push((event.user, event.initiator, event.placed_length)));
+        came.clone()
+    };
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| sender.put(&put(Memory::described(1), LENGTH, Ack::None)).unwrap());
+        while !stopping.stopped.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        assert!(receiver.receive_soon(&entry, |_| false, || true), "not all of it is there");
+        assert_eq!(target.address().read_word(), u64::from_ne_bytes([1; 8]), "its first part is");
+        other.put(&put(source.address().into(), 8, Ack::None)).unwrap();
+        assert!(matches!(receiver.append(List::Priority, &entry), Ok(Appended::Posted(_))));
+        let before = look();
+        stopping.goes_on.store(true, Ordering::Release);
+        sending.join().unwrap();
+        assert_eq!(before, []);
+    });
+    assert_eq!(look(), [(5, sender.me(), LENGTH as u64)]);
+    let next = receiver.append(List::Priority, &entry).unwrap();
+    assert!(matches!(next, Appended::Complete(event) if event.initiator == other.me()));
+}
