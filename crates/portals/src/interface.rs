@@ -466,6 +466,12 @@ impl Interface {
         self.core.park(entry)
     }
 
+    /// Waits for a moment for the message of an entry that has been kept back, if it is the only one. `None`: it is not, or its event comes later.
+    #[inline]
+    pub fn receive_parked(&self, user: u64) -> Option<Event> {
+        self.core.receive_parked(user).map(|received| received.event(user))
+    }
+
     /// Looks among the unexpected messages first, then appends, atomically with respect to arrivals.
     ///
     /// # Errors

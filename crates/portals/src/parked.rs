@@ -13,6 +13,7 @@ use crate::index::fits;
 use crate::interface::*;
 use crate::memory::{Memory, Place};
 use crate::nic::Nic;
+use crate::receive_soon::Soon;
 use crate::record::{ANY, kind};
 use parnass_base::atomics::Ordering;
 use parnass_base::favoured::Favoured;
@@ -129,6 +130,12 @@ impl Parked {
         self.all().iter().find(|entry| entry.takes(source, match_bits)).map(Waiting::entry)
     }
 
+    /// Whether there is one entry, and it is this user's.
+    #[inline(always)]
+    fn is_only(&self, user: u64) -> bool {
+        matches!(self.all(), [waiting] if waiting.user.get() == user)
+    }
+
     /// Takes out the first entry that takes this message.
     #[inline(always)]
     pub fn take(&self, source: u32, match_bits: u64) -> Option<Unparked> {
@@ -237,6 +244,40 @@ impl Core {
         match source {
             Some(source) => !self.is_far(source.0),
             None => !self.networked.load(Ordering::Relaxed),
+        }
+    }
+
+    /// As [`Core::receive_soon`], for an entry that has been kept back, if it is the only one. `None`: it is not, or it is posted now, and an event comes.
+    #[inline]
+    pub fn receive_parked(&self, user: u64) -> Option<Received> {
+        let nic = self.own();
+        if !nic.parked.is_only(user) {
+            return None;
+        }
+        self.lock(nic);
+        // Somebody else may have posted it.
+        if !nic.parked.is_only(user) {
+            nic.lock().release();
+            return None;
+        }
+        let entry = nic.parked.all()[0].entry();
+        nic.parked.control.count.set(0);
+        let mut result = self.look_with_lock(&entry);
+        if matches!(result, Soon::NotYet) && self.transport.spins() == 0 {
+            result = self.receive_after_others(&entry);
+        }
+        match result {
+            Soon::Received(received) => Some(received),
+            Soon::NotYet | Soon::NeedsEntry => self.post_unparked(&entry),
+        }
+    }
+
+    #[inline(never)]
+    fn post_unparked(&self, entry: &MatchEntry) -> Option<Received> {
+        match self.append(List::Priority, entry) {
+            Ok(Appended::Complete(event)) => Some(Received::from(&event)),
+            Ok(Appended::Posted(_)) => None,
+            Err(_) => Some(Received::from(&never_posted(entry))),
         }
     }
 

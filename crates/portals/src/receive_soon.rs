@@ -72,7 +72,7 @@ impl Core {
 
     /// Lets those run who may send the message, where ranks share processors.
     #[inline(never)]
-    fn receive_after_others(&self, entry: &MatchEntry) -> Soon {
+    pub fn receive_after_others(&self, entry: &MatchEntry) -> Soon {
         let mut turns = Turns::default();
         let mut result = Soon::NotYet;
         while matches!(result, Soon::NotYet) {
@@ -87,12 +87,17 @@ impl Core {
         result
     }
 
-    /// The usual case first: a short message that has come, which nothing precedes.
     #[inline(always)]
     fn look_for(&self, entry: &MatchEntry) -> Soon {
-        let nic = self.own();
         self.post_all();
-        self.lock(nic);
+        self.lock(self.own());
+        self.look_with_lock(entry)
+    }
+
+    /// The usual case first: a short message that has come, which nothing precedes. With the lock, which is released.
+    #[inline(always)]
+    pub fn look_with_lock(&self, entry: &MatchEntry) -> Soon {
+        let nic = self.own();
         self.clear_way(nic);
         let answer = match entry.source {
             Some(ProcessId(source)) if nic.unexpected.0.order().count.get() == 0 => {

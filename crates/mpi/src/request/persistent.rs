@@ -218,6 +218,9 @@ impl Request {
     /// Waits until its receive is over.
     fn wait_posted(&self, process: &Process) {
         let State::Posted(name) = *self.state() else { return };
+        if process.receive_parked(name) {
+            return;
+        }
         process.wait_for(Some(name), self.route().map(Route::peer), || {
             (process.slots.is_complete(name) || process.faults.is_active()).then_some(())
         });

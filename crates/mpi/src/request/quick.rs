@@ -20,6 +20,7 @@ use crate::datatype::Buffer;
 use crate::process::{Process, UserBytes};
 use crate::pt2pt::transfer::Criteria;
 use parnass_base::UserAddress;
+use parnass_counters::watch;
 use parnass_portals::{Appended, List, MatchEntry, ProcessId};
 use std::sync::Arc;
 
@@ -142,7 +143,24 @@ impl Process {
 
     #[inline(never)]
     fn wait_for_quick(&self, quick: Quick) {
+        if self.receive_parked(quick.0) {
+            return;
+        }
         self.wait_for(Some(quick.0), self.awaited_by(quick), || self.is_over(quick).then_some(()));
+    }
+
+    /// Receives in the slot of a receive that is not posted yet what comes soon, as a blocking receive does. `false`: it goes on as usual.
+    #[inline]
+    pub(crate) fn receive_parked(&self, name: SlotName) -> bool {
+        if self.slots.is_concurrent() || !self.activities.is_empty() {
+            return false;
+        }
+        let Some(event) = self.nic().receive_parked(name.user()) else { return false };
+        self.slots.deliver(&event);
+        if self.counters().watch() & watch::EVENTS != 0 {
+            self.observer().tell();
+        }
+        true
     }
 
     /// Waits for one of several operations, which these processes complete, until `poll` has a value.
