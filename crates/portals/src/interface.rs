@@ -617,12 +617,6 @@ impl Interface {
         self.core.has_work()
     }
 
-    /// Whether a search may find a message: something has come, or is kept.
-    #[inline]
-    pub fn may_find(&self) -> bool {
-        self.core.transport.poll(self.core.me) || self.core.own().unexpected.0.order().count.get() != 0
-    }
-
     /// How often a caller may look for something before it waits; 0 when there is no core to spare.
     #[inline]
     pub fn spins(&self) -> u32 {

@@ -59,7 +59,10 @@ impl Process {
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
         // What has just come is best looked at before it is taken in.
         let event = self.nic().has_work().then(|| self.search(SearchOperation::Look, &criteria)).flatten();
-        let event = event.or_else(|| self.search_after_progress(SearchOperation::Look, &criteria));
+        let event = event.or_else(|| {
+            self.progress();
+            self.search(SearchOperation::Look, &criteria)
+        });
         self.found_or_hopeless(event.map(|event| probed(&event, communicator)), &criteria)
     }
 
@@ -85,9 +88,10 @@ impl Process {
             communicator.check_open()?;
             return Ok(Some((Message::no_process(communicator), Status::NO_PROCESS)));
         }
+        self.progress();
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let found = self.search_after_progress(SearchOperation::Take, &criteria);
-        self.found_or_hopeless(found.map(|event| taken(event, communicator)), &criteria)
+        let found = self.search(SearchOperation::Take, &criteria).map(|event| taken(event, communicator));
+        self.found_or_hopeless(found, &criteria)
     }
 
     /// What a probe has found; an error if it has found nothing, and cannot find what it looks for.
@@ -148,12 +152,6 @@ impl Process {
         } else {
             self.probers.store(self.probers.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
         }
-    }
-
-    /// Turns the wheel, and searches where there may be something.
-    fn search_after_progress(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
-        self.progress();
-        self.nic().may_find().then(|| self.search(operation, criteria)).flatten()
     }
 
     fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
