@@ -15,6 +15,15 @@ struct Stopping {
     goes_on: AtomicBool,
 }
 
+impl Stopping {
+    /// Waits until a part has been written, and no more is.
+    fn await_stop(&self) {
+        while !self.stopped.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}
+
 impl Descriptions for Stopping {
     fn with(&self, _: u32, work: &mut dyn FnMut(&dyn Stream)) {
         work(self);
@@ -64,6 +73,18 @@ fn put(memory: Memory, length: usize, ack: Ack) -> Put {
     }
 }
 
+/// A receive for what anybody sends.
+fn from_anybody(target: &Scratch) -> MatchEntry {
+    MatchEntry {
+        source: None,
+        match_bits: 7,
+        ignore_bits: 0,
+        memory: target.address().into(),
+        length: LENGTH,
+        user: 5,
+    }
+}
+
 /// Who drives the NIC of another puts no part of a message there, and may not have heard of a death yet: it keeps no receive for the dead.
 #[test]
 fn a_receive_is_kept_for_nobody_whose_death_its_process_knows() {
@@ -72,20 +93,11 @@ fn a_receive_is_kept_for_nobody_whose_death_its_process_knows() {
     let stopping = Arc::new(Stopping::default());
     sender.set_descriptions(stopping.clone());
     let (target, source) = (Scratch::new(LENGTH), Scratch::new(8));
-    let entry = MatchEntry {
-        source: None,
-        match_bits: 7,
-        ignore_bits: 0,
-        memory: target.address().into(),
-        length: LENGTH,
-        user: 5,
-    };
+    let entry = from_anybody(&target);
     assert!(matches!(receiver.append(List::Priority, &entry), Ok(Appended::Posted(_))));
     std::thread::scope(|scope| {
         scope.spawn(|| sender.put(&put(Memory::described(1), LENGTH, Ack::None)).unwrap());
-        while !stopping.stopped.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        stopping.await_stop();
         receiver.fail(sender.me());
         let sent = other.put(&put(source.address().into(), 8, Ack::Matched));
         // It drives the receiver's NIC, which finds both messages there.
@@ -113,14 +125,7 @@ fn a_receive_from_anybody_that_has_got_a_part_gets_the_rest() {
     let stopping = Arc::new(Stopping::default());
     sender.set_descriptions(stopping.clone());
     let (target, source) = (Scratch::new(LENGTH), Scratch::new(8));
-    let entry = MatchEntry {
-        source: None,
-        match_bits: 7,
-        ignore_bits: 0,
-        memory: target.address().into(),
-        length: LENGTH,
-        user: 5,
-    };
+    let entry = from_anybody(&target);
     let mut came = Vec::new();
     let mut look = || {
         receiver.progress(&mut |event: Event| came.push((event.user, event.initiator, event.placed_length)));
@@ -128,9 +133,7 @@ fn a_receive_from_anybody_that_has_got_a_part_gets_the_rest() {
     };
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| sender.put(&put(Memory::described(1), LENGTH, Ack::None)).unwrap());
-        while !stopping.stopped.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        stopping.await_stop();
         assert!(receiver.receive_soon(&entry, |_| false, || true), "not all of it is there");
         assert_eq!(target.address().read_word(), u64::from_ne_bytes([1; 8]), "its first part is");
         other.put(&put(source.address().into(), 8, Ack::None)).unwrap();
