@@ -1,7 +1,7 @@
 //! Shared memory and TCP together do what every transport must do, however the ranks are spread over nodes.
 
-use parnass_transport::Transport;
 use parnass_transport::conformance::{Job, check};
+use parnass_transport::{Transport, Waiting};
 use parnass_transport_hybrid::{Duty, Hybrid, waker};
 use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Listener, Selection, Tuning as TcpTuning};
@@ -45,4 +45,26 @@ fn conforms_with_a_node_for_each_rank() {
 #[test]
 fn conforms_with_ranks_dealt_out_to_nodes() {
     check(&|size| make(&(0..size).map(|rank| rank % 2).collect::<Vec<_>>()));
+}
+
+#[test]
+fn what_was_refused_is_offered_at_the_next_look() {
+    let job = make(&[0, 0, 1]);
+    // Who waits for a rank of its node looks at the network only now and then.
+    job[0].show(Waiting::For(1));
+    assert!(job[2].post(0, 2, &[7]));
+    let mut offered = 0;
+    while offered == 0 {
+        job[0].poll(0);
+        job[0].take(0, 10, &mut |_| {
+            offered += 1;
+            false
+        });
+        std::thread::yield_now();
+    }
+    for _ in 0..3 {
+        assert!(job[0].poll(0));
+        assert_eq!(job[0].take(0, 10, &mut |_| false), 0);
+    }
+    assert_eq!(job[0].take(0, 10, &mut |message| message.words[0] == 7), 1);
 }
