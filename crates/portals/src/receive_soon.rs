@@ -16,12 +16,14 @@ use parnass_base::lane::{self, Arrived, Short, write_words};
 use parnass_base::{Ahead, Word64};
 use parnass_transport::{Answer, Bulk, MemoryError, Next, Turns, Waiting};
 
-/// Polls before anything is done besides.
+/// Looks without a pause between them.
 const FIRST_LOOKS: u32 = 4;
-/// Polls without a pause between them.
-const EAGER_SPINS: u32 = 128;
-/// Between two looks for an answer.
-const ANSWER_PAUSE: u32 = 20;
+/// Looks after which a message does not come soon any more.
+const SOON: u32 = 128;
+/// Between two looks for what comes soon. A pause of the processor may take as long as a message from core to core; and who looks all the time, or
+/// fetches lines to write to meanwhile, takes those of a message from its sender while that writes them: of 1 KiB, between cores that are far from each other,
+/// that takes a third longer.
+const LOOK_PAUSE: u32 = 20;
 /// Looks for an answer between two at all that has come.
 const LOOKS_AT_ALL: u32 = 4;
 /// About what it takes to ask for two lines.
@@ -183,10 +185,7 @@ impl Core {
         let mut result = Soon::NotYet;
         let mut spins = None;
         let mut began = None;
-        let mut ahead = None;
-        if let Some((_, after)) = answer {
-            ahead = Some(self.let_pass(entry, after));
-        }
+        let mut ahead = answer.map(|(_, after)| self.let_pass(entry, after));
         for turn in 0.. {
             let expected = answer.map(|(source, _)| (source, turn));
             self.take_in_for(nic, &pattern, entry, expected, &mut result, &mut outcome);
@@ -209,18 +208,15 @@ impl Core {
             if turn % YIELD_EVERY_FAR == YIELD_EVERY_FAR - 1 && self.comes_from_far(entry) {
                 std::thread::yield_now();
             }
-            // A short message is met at once, or a while later.
-            if turn == FIRST_LOOKS && answer.is_none() {
-                ahead = Some(self.will_write(entry.memory, entry.length));
-            }
-            // A pause costs as much as the way of a message from core to core.
-            if answer.is_some() {
-                if !ahead.as_mut().is_some_and(Ahead::fetch) {
-                    idle(ANSWER_PAUSE);
+            match &mut ahead {
+                None if turn < FIRST_LOOKS => (),
+                None if turn >= SOON => std::hint::spin_loop(),
+                None => idle(LOOK_PAUSE),
+                Some(ahead) => {
+                    if !ahead.fetch() {
+                        idle(LOOK_PAUSE);
+                    }
                 }
-            } else if turn >= FIRST_LOOKS && !ahead.as_mut().is_some_and(Ahead::fetch) && turn >= EAGER_SPINS
-            {
-                std::hint::spin_loop();
             }
         }
         nic.lock().release();
