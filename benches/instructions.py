@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 WAYS = {
     "MPI_Send and MPI_Recv, 8 bytes": (592, [8]),
     "MPI_Send and MPI_Recv, 64 bytes": (718, [64]),
-    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (783, [8, "windows"]),
+    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (788, [8, "windows"]),
     "MPI_Startall and MPI_Waitall of a receive and a send, 8 bytes": (1880, [8, "persistent"]),
     "MPI_Send, MPI_Mprobe and MPI_Mrecv, 8 bytes": (2080, [8, "probed"]),
 }
