@@ -16,13 +16,12 @@ use parnass_base::lane::{self, Arrived, Short, write_words};
 use parnass_base::{Ahead, Word64};
 use parnass_transport::{Answer, Bulk, MemoryError, Next, Turns, Waiting};
 
-/// Looks without a pause between them.
+/// Looks for what is no answer without a pause between them.
 const FIRST_LOOKS: u32 = 4;
 /// Looks after which a message does not come soon any more.
 const SOON: u32 = 128;
-/// Between two looks for what comes soon. A pause of the processor may take as long as a message from core to core; and who looks all the time, or
-/// fetches lines to write to meanwhile, takes those of a message from its sender while that writes them: of 1 KiB, between cores that are far from each other,
-/// that takes a third longer.
+/// Between two looks for what comes soon. A pause of the processor may take as long as a message from core to core. Where two exchange 1 KiB between cores that
+/// are far from each other, looks without a pause took a third longer, and so did those with fetches of lines to write to between them.
 const LOOK_PAUSE: u32 = 20;
 /// Looks for an answer between two at all that has come.
 const LOOKS_AT_ALL: u32 = 4;

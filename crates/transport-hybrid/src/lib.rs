@@ -344,16 +344,14 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
             return near;
         }
         self.pending.store(false, Ordering::Relaxed);
-        let mut refused = false;
         let far = self.network.take(limit, &mut |message| {
             let accepted = accept(&Arrived::short(*message));
-            refused |= !accepted;
+            if !accepted {
+                // It is there for who comes next, however seldom that one looks at the network.
+                self.pending.store(true, Ordering::Relaxed);
+            }
             accepted
         });
-        if refused {
-            // It is there for who comes next, however seldom that one looks at the network.
-            self.pending.store(true, Ordering::Relaxed);
-        }
         if far != 0 {
             self.far_lately.store(true, Ordering::Relaxed);
         }
