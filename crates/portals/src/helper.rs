@@ -105,6 +105,7 @@ fn run(core: &Core) {
             core.transport.sleep_helper(None, &mut asked);
             core.counters.count_any(HELPER_WAKEUPS, 1);
             serve(core);
+            core.pass_on();
             continue;
         }
         if idle >= core.tuning.helper_looks() {

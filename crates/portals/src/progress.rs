@@ -489,7 +489,7 @@ impl Core {
     /// Wakes the owner for what the helper has met: to look at a network is to read from it, and what is read wakes
     /// nobody any more.
     pub fn pass_on(&self) {
-        if self.transport.poll(self.me) {
+        if self.transport.holds(self.me) {
             self.transport.ring(self.me);
         }
     }
