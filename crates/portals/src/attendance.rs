@@ -42,6 +42,9 @@ impl Interface {
             core.finish_pipes();
         }
         core.transport.show(Waiting::Not);
+        if core.networked.load(Ordering::Relaxed) {
+            core.pass_on();
+        }
         if core.wheel.is_there() {
             // Who has sent a request since the last look rang while the helper still saw this thread wait. Pairs with the fence in the
             // helper's sleep: it sees that nobody waits any more, or what it would have slept through is seen here. And with the one in

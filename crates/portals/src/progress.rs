@@ -63,6 +63,9 @@ impl Core {
             }
             happened |= self.take_in_own(nic, &mut outcome, sink) != 0;
             nic.lock().release();
+            if happened && self.networked.load(Ordering::Relaxed) {
+                self.pass_on();
+            }
         }
         if control.unclaimed.load(Ordering::Relaxed) != 0 {
             happened |= self.move_own(Driver::Owner, &mut outcome);
@@ -486,10 +489,10 @@ impl Core {
             || self.wheel.is_there() && (control.events.count.get() != 0 || self.wheel.is_due())
     }
 
-    /// Wakes the owner for what the helper has met: to look at a network is to read from it, and what is read wakes
-    /// nobody any more.
+    /// Wakes threads of this process that sleep for what this one has met and not taken: to look at a network is to read from it, and what
+    /// is read wakes nobody any more. Who falls asleep looks last, behind the lock under which it was read: so it finds that, or is seen here.
     pub fn pass_on(&self) {
-        if self.transport.holds(self.me) {
+        if self.transport.sleeps(self.me) && self.transport.holds(self.me) {
             self.transport.ring(self.me);
         }
     }

@@ -352,6 +352,10 @@ impl<T: Transport, N: Network> Transport for Hybrid<T, N> {
             }
             accepted
         });
+        if far >= limit {
+            // And so may be what lies behind the last one of this round.
+            self.pending.store(true, Ordering::Relaxed);
+        }
         if far != 0 {
             self.far_lately.store(true, Ordering::Relaxed);
         }

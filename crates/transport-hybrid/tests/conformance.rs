@@ -68,3 +68,24 @@ fn what_was_refused_is_offered_at_the_next_look() {
     }
     assert_eq!(job[0].take(0, 10, &mut |message| message.words[0] == 7), 1);
 }
+
+#[test]
+fn what_lies_behind_the_limit_of_one_taking_is_offered_at_the_next_look() {
+    let job = make(&[0, 0, 1]);
+    job[0].show(Waiting::For(1));
+    // Together, so that one read brings them all.
+    (0..3).for_each(|_| job[2].more_follows(0));
+    assert!((0..3).all(|number| job[2].post(0, 2, &[number])));
+    let mut taken = 0;
+    let mut take = |limit| {
+        job[0].take(0, limit, &mut |message| {
+            assert_eq!(message.words[0], taken);
+            taken += 1;
+            true
+        })
+    };
+    while take(1) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!((take(1), take(1)), (1, 1));
+}

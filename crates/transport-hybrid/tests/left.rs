@@ -1,4 +1,4 @@
-//! The helper thread of a process whose ranks share processors, beside a network.
+//! What one thread of a process has read from a network, and leaves, while another one sleeps: nobody else tells of it.
 
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicBool, Ordering};
@@ -8,14 +8,15 @@ use parnass_portals::{Company, Interface, Wheel};
 use parnass_transport::{Bulk, Network, Prospect, Transport};
 use parnass_transport_hybrid::{Duty, Hybrid};
 use parnass_transport_shm::{JobMemory, SharedMemory};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// A network that has something for who looks last: for a helper that looks while the process computes, and is told only when that has
-/// fallen asleep.
+/// A network that has something for who looks when the sleeper sleeps.
 struct LateNews {
     near: Arc<SharedMemory>,
-    helper_looks: Arc<AtomicBool>,
+    sleeper: OnceLock<ThreadId>,
+    others_look: AtomicBool,
     read: AtomicBool,
     size: u32,
 }
@@ -40,8 +41,8 @@ impl Network for LateNews {
         unreachable!("nothing is sent")
     }
     fn poll(&self) -> bool {
-        if std::thread::current().name() == Some("parnass-helper") {
-            self.helper_looks.store(true, Ordering::SeqCst);
+        if self.sleeper.get().is_some_and(|sleeper| *sleeper != std::thread::current().id()) {
+            self.others_look.store(true, Ordering::SeqCst);
             while !self.near.sleeps(0) {
                 std::thread::yield_now();
             }
@@ -52,8 +53,9 @@ impl Network for LateNews {
     fn look(&self) -> bool {
         self.poll()
     }
+    /// There is always more.
     fn take(&self, _: usize, _: &mut dyn FnMut(&Message) -> bool) -> usize {
-        0
+        usize::from(self.holds())
     }
     fn land(&self, _: Bulk, _: UserAddress, _: usize, _: Message) -> bool {
         unreachable!("nothing has come")
@@ -85,31 +87,67 @@ impl Wheel for Idle {
     }
 }
 
-#[test]
-fn who_fell_asleep_while_the_helper_looked_is_woken_for_what_that_has_read() {
-    // Fewer processors than ranks: the helper takes the time of its process.
+/// A process that has fewer processors than its node has ranks: who waits sleeps soon, and the helper takes the time of its process.
+fn make() -> (Interface, Arc<LateNews>) {
     let ranks = processors() as u32 + 1;
     let file = JobMemory::create(ranks).unwrap();
     let near = Arc::new(SharedMemory::attach(JobMemory::open(file).unwrap(), 0).unwrap());
-    let nodes: Vec<u32> = (0..ranks).map(|_| 0).chain([1]).collect();
-    let helper_looks = Arc::new(AtomicBool::new(false));
-    let network = LateNews {
+    let network = Arc::new(LateNews {
         near: near.clone(),
-        helper_looks: helper_looks.clone(),
+        sleeper: OnceLock::new(),
+        others_look: AtomicBool::new(false),
         read: AtomicBool::new(false),
         size: ranks + 1,
-    };
-    let hybrid = Hybrid::new(near, network, &nodes, Duty::default());
-    let interface = Interface::new(Box::new(hybrid)).unwrap();
+    });
+    let nodes: Vec<u32> = (0..ranks).map(|_| 0).chain([1]).collect();
+    let hybrid = Hybrid::new(near, network.clone(), &nodes, Duty::default());
+    (Interface::new(Box::new(hybrid)).unwrap(), network)
+}
+
+/// Sleeps until it is woken.
+fn sleep(interface: &Interface) {
+    let (began, limit) = (Instant::now(), Duration::from_secs(20));
+    interface.wait(interface.ticket(), None, Some(began + limit), Company::Others);
+    assert!(began.elapsed() < limit, "nobody woke it");
+}
+
+/// Has `other` done while a thread waits, which is to be woken.
+fn beside_sleeper(other: impl FnOnce(&Interface)) {
+    let (interface, network) = make();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            network.sleeper.set(std::thread::current().id()).unwrap();
+            sleep(&interface);
+        });
+        network.sleeper.wait();
+        other(&interface);
+    });
+}
+
+#[test]
+fn who_fell_asleep_while_the_helper_looked_is_woken() {
+    let (interface, network) = make();
+    network.sleeper.set(std::thread::current().id()).unwrap();
     interface.set_wheel(Some(Arc::new(Idle)));
-    while !helper_looks.load(Ordering::SeqCst) {
+    // It has found this process computing.
+    while !network.others_look.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
-    let asleep = Instant::now();
-    let limit = Duration::from_secs(20);
-    interface.wait(interface.ticket(), None, Some(asleep + limit), Company::None);
+    sleep(&interface);
     interface.leave();
-    assert!(interface.has_work(), "the helper has looked");
-    assert!(asleep.elapsed() < limit, "nobody woke it");
     interface.set_wheel(None);
+}
+
+#[test]
+fn who_sleeps_is_woken_for_what_another_thread_has_not_taken() {
+    beside_sleeper(|interface| while !interface.progress(&mut |_| ()) {});
+}
+
+#[test]
+fn who_sleeps_is_woken_where_another_thread_leaves_with_what_it_has_met() {
+    beside_sleeper(|interface| {
+        interface.will_wait(None);
+        while !interface.has_work() {}
+        interface.leave();
+    });
 }
