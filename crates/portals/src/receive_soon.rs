@@ -466,7 +466,7 @@ impl Core {
 }
 
 #[inline(always)]
-fn takes(entry: &MatchEntry, source: u32, match_bits: u64) -> bool {
+pub fn takes(entry: &MatchEntry, source: u32, match_bits: u64) -> bool {
     entry.source.is_none_or(|awaited| awaited.0 == source)
         && (match_bits ^ entry.match_bits) & !entry.ignore_bits == 0
 }

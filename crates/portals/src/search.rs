@@ -9,9 +9,9 @@ use crate::core::{Core, Outcome, event_of, pattern_of};
 use crate::index::{Pattern, fits};
 use crate::interface::*;
 use crate::memory::Memory;
-use crate::message::{Arrival, Incoming, Payload};
+use crate::message::{self, Arrival, Incoming, Payload};
 use crate::nic::Nic;
-use crate::receive_soon::Soon;
+use crate::receive_soon::{Soon, takes};
 use crate::record::{flag, kind};
 use crate::slab::Purpose;
 use parnass_base::Scratch;
@@ -31,6 +31,21 @@ impl Aside {
 
     fn take(&self, index: u32) -> Option<Scratch> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&index)
+    }
+}
+
+/// What a search tells of a message.
+#[inline(always)]
+fn event_for(user: u64, source: u32, match_bits: u64, header_data: u64, length: u64) -> Event {
+    Event {
+        kind: EventKind::Search,
+        user,
+        initiator: ProcessId(source),
+        match_bits,
+        header_data,
+        requested_length: length,
+        placed_length: 0,
+        taken: 0,
     }
 }
 
@@ -57,11 +72,14 @@ impl Core {
         let mut outcome = Outcome::default();
         self.lock(nic);
         self.clear_way(nic);
-        if nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0
-            && let Some(event) = self.look_at_next(nic, operation, &pattern, entry.user)
-        {
+        // The usual case first: a short message, and nobody has asked for any.
+        let mut event = self.look_at_short(nic, operation, entry);
+        if event.is_none() && nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0 {
+            event = self.look_at_next(nic, operation, &pattern, entry.user);
+        }
+        if event.is_some() {
             nic.lock().release();
-            return Some(event);
+            return event;
         }
         let taken_in = self.take_in_all(nic, &mut outcome);
         let found = nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true);
@@ -83,6 +101,24 @@ impl Core {
         event
     }
 
+    /// As [`Core::look_at_next`], for a short message of a source that is named, where nothing is kept or asked for.
+    #[inline(always)]
+    fn look_at_short(&self, nic: &Nic, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
+        let ProcessId(source) = entry.source?;
+        if nic.unexpected.0.order().count.get() != 0 || nic.receives() {
+            return None;
+        }
+        let Next::Short(short) = self.transport.next(source) else { return None };
+        let (kind, last, source) = message::parts(short.tag());
+        let match_bits = short.word(0);
+        if kind != message::INLINE || !takes(entry, source, match_bits) {
+            return None;
+        }
+        let length = short.bytes(last) as u64;
+        let event = event_for(entry.user, source, match_bits, short.word(1), length);
+        self.found(nic, operation, event)
+    }
+
     /// The message that a source has sent next, if that is what is looked for and would be kept, copied twice: it stays where it is, for the receive that
     /// mostly follows.
     fn look_at_next(
@@ -100,36 +136,32 @@ impl Core {
                 && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
                 && fits(source, match_bits, ignore_bits, arrival.source, arrival.match_bits)
             {
-                let taken = match operation {
-                    SearchOperation::Look => Some(0),
-                    SearchOperation::Take => self.hold(nic, &arrival),
-                };
-                found = taken.map(|taken| Event {
-                    kind: EventKind::Search,
-                    user,
-                    initiator: ProcessId(arrival.source),
-                    match_bits: arrival.match_bits,
-                    header_data: arrival.header_data,
-                    requested_length: arrival.length,
-                    placed_length: 0,
-                    taken,
-                });
+                let Arrival { source, match_bits, header_data, length, .. } = arrival;
+                if operation == SearchOperation::Look || self.may_hold(&arrival) {
+                    found =
+                        self.found(nic, operation, event_for(user, source, match_bits, header_data, length));
+                }
             }
             false
         });
         found
     }
 
-    /// Leaves a message where it is that a search takes. The record that names it, or `None`: it is not of the usual kind. A network may not offer a message
-    /// again before it is asked for more.
-    fn hold(&self, nic: &Nic, arrival: &Arrival) -> Option<u64> {
+    /// Whether a message is of the usual kind. A network may not offer one again before it is asked for more.
+    fn may_hold(&self, arrival: &Arrival) -> bool {
         let usual = match arrival.payload {
             Payload::Inline(_) | Payload::Bulk(_) => !arrival.ack,
             Payload::Long(message) => message.is_whole(),
             _ => false,
         };
-        if !usual || self.is_far(arrival.source) {
-            return None;
+        usual && !self.is_far(arrival.source)
+    }
+
+    /// What a search tells of a message that stays where it is; one that it takes is named by a record. `None`: there is no room for that.
+    #[inline(always)]
+    fn found(&self, nic: &Nic, operation: SearchOperation, event: Event) -> Option<Event> {
+        if operation == SearchOperation::Look {
+            return Some(event);
         }
         let index = nic.slab.allocate(Purpose::Arrival);
         if index == 0 {
@@ -138,9 +170,12 @@ impl Core {
         let record = nic.slab.at(index);
         record.kind.set(kind::TAKEN);
         record.flags.set(0);
-        arrival.note_in(record);
+        record.source.set(event.initiator.0);
+        record.match_bits.set(event.match_bits);
+        record.header_data.set(event.header_data);
+        record.requested.set(event.requested_length);
         nic.count_held(index);
-        Some(nic.slab.handle(index))
+        Some(Event { taken: nic.slab.handle(index), ..event })
     }
 
     /// Puts the message aside that is held, if there is one.
