@@ -128,7 +128,10 @@ unsafe fn copy_by_vectors<const FETCHES: bool>(source: *const u8, target: *mut u
         let mut at = LINE - target.addr() % LINE;
         _mm256_storeu_si256(place(0), _mm256_loadu_si256(vector(0)));
         _mm256_storeu_si256(place(VECTOR), _mm256_loadu_si256(vector(VECTOR)));
-        while let Some(stride) = stride(length - at) {
+        let ahead = read_ahead(length);
+        while ahead == 0
+            && let Some(stride) = stride(length - at)
+        {
             for line in (at..at + stride).step_by(LINE) {
                 let both = |row: usize| {
                     let from = line + row * stride;
@@ -149,6 +152,11 @@ unsafe fn copy_by_vectors<const FETCHES: bool>(source: *const u8, target: *mut u
             at += ROWS * stride;
         }
         while at + BLOCK <= length {
+            if ahead != 0 {
+                for line in [at + ahead, at + ahead + LINE] {
+                    crate::atomics::fetch_to_read_later(vector(line.min(length - 1)));
+                }
+            }
             // Single variables, not arrays: those went through the stack.
             let first = _mm256_loadu_si256(vector(at));
             let second = _mm256_loadu_si256(vector(at + VECTOR));
@@ -173,6 +181,18 @@ unsafe fn copy_by_vectors<const FETCHES: bool>(source: *const u8, target: *mut u
         _mm256_storeu_si256(place(last + 2 * VECTOR), third);
         _mm256_storeu_si256(place(last + 3 * VECTOR), fourth);
     }
+}
+
+/// Copies from this length on fetch what they read ahead of that, on cores of Intel's.
+#[cfg(target_arch = "x86_64")]
+const READ_AHEAD_LEAST: usize = 32 << 10;
+
+/// How far ahead lines are fetched into the second cache, where a core waits for more of them at once than in the first one: that counts where they come from
+/// another core (64 KiB from one that is 150 ns away 4.4 and 3.8 us, 128 KiB 9.1 and 8.3).
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn read_ahead(length: usize) -> usize {
+    if length >= READ_AHEAD_LEAST && is_intels() { 2048 } else { 0 }
 }
 
 /// Bytes that a longer copy takes from several places in turn, each at most a page long.
