@@ -6,7 +6,6 @@
 //! Others than its owner leave it where it is. All this is done with the lock held.
 
 use crate::core::{Core, Outcome, event_of, pattern_of};
-use crate::index::{Pattern, fits};
 use crate::interface::*;
 use crate::memory::Memory;
 use crate::message::{self, Arrival, Incoming, Payload};
@@ -75,7 +74,7 @@ impl Core {
         // The usual case first: a short message, and nobody has asked for any.
         let mut event = self.look_at_short(nic, operation, entry);
         if event.is_none() && nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0 {
-            event = self.look_at_next(nic, operation, &pattern, entry.user);
+            event = self.look_at_next(nic, operation, entry);
         }
         if event.is_some() {
             nic.lock().release();
@@ -121,25 +120,21 @@ impl Core {
 
     /// The message that a source has sent next, if that is what is looked for and would be kept, copied twice: it stays where it is, for the receive that
     /// mostly follows.
-    fn look_at_next(
-        &self,
-        nic: &Nic,
-        operation: SearchOperation,
-        pattern: &Pattern,
-        user: u64,
-    ) -> Option<Event> {
+    fn look_at_next(&self, nic: &Nic, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
         let mut found = None;
         self.transport.take(self.me, 1, &mut |message| {
-            let Pattern { source, match_bits, ignore_bits, .. } = *pattern;
             if found.is_none()
                 && self.comes_too_soon(nic, message)
                 && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
-                && fits(source, match_bits, ignore_bits, arrival.source, arrival.match_bits)
+                && takes(entry, arrival.source, arrival.match_bits)
             {
                 let Arrival { source, match_bits, header_data, length, .. } = arrival;
                 if operation == SearchOperation::Look || self.may_hold(&arrival) {
-                    found =
-                        self.found(nic, operation, event_for(user, source, match_bits, header_data, length));
+                    found = self.found(
+                        nic,
+                        operation,
+                        event_for(entry.user, source, match_bits, header_data, length),
+                    );
                 }
             }
             false
