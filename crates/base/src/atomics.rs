@@ -59,24 +59,26 @@ pub fn fetch_to_write<T>(place: *const T) {
 /// Has the line of `place`, which this core is about to read, brought to it meanwhile. Only a hint.
 #[inline(always)]
 pub fn fetch_to_read<T>(place: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: nothing but the place of a line in the caches changes, and an address that leads nowhere is ignored.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-    let _ = place;
+    fetch::<false, T>(place);
 }
 
 /// Has the line of `place`, which this core will read, brought to its second cache meanwhile. Only a hint.
 #[inline(always)]
 pub fn fetch_to_read_later<T>(place: *const T) {
+    fetch::<true, T>(place);
+}
+
+#[inline(always)]
+fn fetch<const LATER: bool, T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: nothing but the place of a line in the caches changes, and an address that leads nowhere is ignored.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(place.cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        if LATER {
+            _mm_prefetch::<_MM_HINT_T1>(place.cast());
+        } else {
+            _mm_prefetch::<_MM_HINT_T0>(place.cast());
+        }
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     let _ = place;
