@@ -3,6 +3,7 @@
 use crate::handles::{self, Class, Held};
 use crate::objects::{Communicator, Datatype};
 use parnass_base::UserAddress;
+pub use parnass_mpi::Ints;
 use parnass_mpi::constants::*;
 use parnass_mpi::{Buffer, Error, Result};
 use std::ffi::{c_int, c_void};
@@ -295,49 +296,6 @@ impl IntArray {
             // SAFETY: as above.
             IntArray::Large(pointer) => Ints::Large(unsafe { slice(pointer, length as i64, name) }?),
         })
-    }
-}
-
-/// A numeric array of either width.
-#[derive(Clone, Copy, Debug)]
-pub enum Ints<'a> {
-    /// Of C int.
-    Int(&'a [i32]),
-    /// Of MPI_Count or MPI_Aint.
-    Large(&'a [i64]),
-}
-
-impl Ints<'_> {
-    /// Its length.
-    pub fn len(&self) -> usize {
-        match self {
-            Ints::Int(values) => values.len(),
-            Ints::Large(values) => values.len(),
-        }
-    }
-
-    /// Whether it has no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// An element.
-    #[inline]
-    pub fn get(&self, index: usize) -> i64 {
-        match self {
-            Ints::Int(values) => i64::from(values[index]),
-            Ints::Large(values) => values[index],
-        }
-    }
-
-    /// The elements.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + '_ {
-        (0..self.len()).map(|index| self.get(index))
-    }
-
-    /// The elements in a vector.
-    pub fn to_vec(&self) -> Vec<i64> {
-        self.iter().collect()
     }
 }
 

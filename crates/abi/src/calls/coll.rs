@@ -5,7 +5,7 @@
 pub(super) mod sides;
 
 use super::prelude::*;
-use crate::arguments;
+use crate::arguments::{self, Ints};
 use parnass_base::UserAddress;
 use parnass_mpi::coll::{BlockTypes, Blocks, Call as Collective, Collective as Operation, Side};
 use sides::*;
@@ -72,7 +72,8 @@ pub fn allgatherv(
     let recvtype = recvtype.committed("recvtype")?;
     let mut collective = Collective::new(comm, Operation::Allgatherv);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
-    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, partners(comm), RECVS)?;
+    let recvs = varied(recvbuf, recvcounts, displs, &recvtype, partners(comm), RECVS)?;
+    collective.recv = side(recvbuf, &recvs);
     if collective.in_place {
         return how.run(call, &collective);
     }
@@ -148,13 +149,15 @@ pub fn alltoallv(
     let mut collective = Collective::new(comm, Operation::Alltoallv);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
     let names = ["recvbuf", "recvcounts", "rdispls"];
-    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, partners(comm), names)?;
+    let recvs = varied(recvbuf, recvcounts, rdispls, &recvtype, partners(comm), names)?;
+    collective.recv = side(recvbuf, &recvs);
     if collective.in_place {
         return how.run(call, &collective);
     }
     let sendtype = sendtype.committed("sendtype")?;
     let names = ["sendbuf", "sendcounts", "sdispls"];
-    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, partners(comm), names)?;
+    let sends = varied(sendbuf, sendcounts, sdispls, &sendtype, partners(comm), names)?;
+    collective.send = side(sendbuf, &sends);
     how.run(call, &collective)
 }
 
@@ -175,11 +178,14 @@ pub fn alltoallw(
     let mut collective = Collective::new(comm, Operation::Alltoallw);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
     let names = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
-    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, partners(comm), names)?;
-    if !collective.in_place {
-        let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
-        collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, partners(comm), names)?;
+    let recvs = typed(recvbuf, recvcounts, rdispls, recvtypes, partners(comm), names)?;
+    collective.recv = side(recvbuf, &recvs);
+    if collective.in_place {
+        return how.run(call, &collective);
     }
+    let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
+    let sends = typed(sendbuf, sendcounts, sdispls, sendtypes, partners(comm), names)?;
+    collective.send = side(sendbuf, &sends);
     how.run(call, &collective)
 }
 
@@ -293,8 +299,10 @@ pub fn gatherv(
     if let Some(sendtype) = &sendtype {
         collective.send = even(sendbuf, sendcount, sendtype, SEND)?;
     }
+    let recvs;
     if let Some(recvtype) = &recvtype {
-        collective.recv = varied(recvbuf, recvcounts, displs, recvtype, partners(comm), RECVS)?;
+        recvs = varied(recvbuf, recvcounts, displs, recvtype, partners(comm), RECVS)?;
+        collective.recv = side(recvbuf, &recvs);
     }
     how.run(call, &collective)
 }
@@ -350,13 +358,14 @@ pub fn reduce_scatter(
     let mut collective = Collective::new(comm, Operation::ReduceScatter);
     collective.op = Some(&op);
     collective.in_place = in_place(sendbuf, comm, "sendbuf")?;
-    let counts = block_counts(recvcounts, comm.size() as usize, "recvcounts")?;
-    let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count)) as i64;
+    let (counts, _) = block_counts(recvcounts, comm.size() as usize, "recvcounts")?;
+    let total = counts.iter().fold(0, i64::saturating_add);
     // In place the operands of all blocks lie in the receive buffer.
-    let received = if collective.in_place { total } else { counts[comm.rank() as usize] as i64 };
+    let received = if collective.in_place { total } else { counts.get(comm.rank() as usize) };
     arguments::buffer(recvbuf, received, &datatype, "recvbuf")?;
-    let blocks = Blocks { counts, offsets: Vec::new(), datatypes: BlockTypes::Same(&datatype) };
-    collective.recv = Side::Varied { address: recvbuf.user(), blocks: Box::new(blocks) };
+    let datatypes = BlockTypes::Same(&datatype);
+    let recvs = Blocks { counts, displacements: Ints::NONE, unit: 0, datatypes };
+    collective.recv = side(recvbuf, &recvs);
     if !collective.in_place {
         collective.send = even(sendbuf, total, &datatype, ["sendbuf", "recvcounts"])?;
         let recv = Side::Even { address: recvbuf.user(), count: received as u64, datatype: &datatype };
@@ -465,8 +474,10 @@ pub fn scatterv(
     let (recv_significant, send_significant) = part.significant(collective.in_place);
     let sendtype = send_significant.then(|| sendtype.committed("sendtype")).transpose()?;
     let recvtype = recv_significant.then(|| recvtype.committed("recvtype")).transpose()?;
+    let sends;
     if let Some(sendtype) = &sendtype {
-        collective.send = varied(sendbuf, sendcounts, displs, sendtype, partners(comm), SENDS)?;
+        sends = varied(sendbuf, sendcounts, displs, sendtype, partners(comm), SENDS)?;
+        collective.send = side(sendbuf, &sends);
     }
     if let Some(recvtype) = &recvtype {
         collective.recv = even(recvbuf, recvcount, recvtype, RECV)?;

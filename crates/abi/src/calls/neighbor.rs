@@ -2,7 +2,7 @@
 #![allow(clippy::too_many_arguments, reason = "the signatures are the standard's")]
 
 pub use super::coll::How;
-use super::coll::sides::{even, typed, varied};
+use super::coll::sides::{even, side, typed, varied};
 use super::prelude::*;
 use crate::arguments::count as count_argument;
 use parnass_mpi::coll::{Call as Collective, Collective as Operation, Side};
@@ -61,7 +61,8 @@ pub fn allgatherv(
     let sendtype = sendtype.committed("sendtype")?;
     let mut collective = Collective::new(comm, Operation::NeighborAllgatherv);
     let names = ["recvbuf", "recvcounts", "displs"];
-    collective.recv = varied(recvbuf, recvcounts, displs, &recvtype, sources, names)?;
+    let recvs = varied(recvbuf, recvcounts, displs, &recvtype, sources, names)?;
+    collective.recv = side(recvbuf, &recvs);
     collective.send = blocks(sendbuf, sendcount, &sendtype, targets, ["sendbuf", "sendcount"])?;
     how.run(call, &collective)
 }
@@ -106,9 +107,11 @@ pub fn alltoallv(
     let sendtype = sendtype.committed("sendtype")?;
     let mut collective = Collective::new(comm, Operation::NeighborAlltoallv);
     let names = ["recvbuf", "recvcounts", "rdispls"];
-    collective.recv = varied(recvbuf, recvcounts, rdispls, &recvtype, sources, names)?;
+    let recvs = varied(recvbuf, recvcounts, rdispls, &recvtype, sources, names)?;
+    collective.recv = side(recvbuf, &recvs);
     let names = ["sendbuf", "sendcounts", "sdispls"];
-    collective.send = varied(sendbuf, sendcounts, sdispls, &sendtype, targets, names)?;
+    let sends = varied(sendbuf, sendcounts, sdispls, &sendtype, targets, names)?;
+    collective.send = side(sendbuf, &sends);
     how.run(call, &collective)
 }
 
@@ -129,8 +132,10 @@ pub fn alltoallw(
     let (sources, targets) = comm.degrees()?;
     let mut collective = Collective::new(comm, Operation::NeighborAlltoallw);
     let names = ["recvbuf", "recvcounts", "rdispls", "recvtypes"];
-    collective.recv = typed(recvbuf, recvcounts, rdispls, recvtypes, sources, names)?;
+    let recvs = typed(recvbuf, recvcounts, rdispls, recvtypes, sources, names)?;
+    collective.recv = side(recvbuf, &recvs);
     let names = ["sendbuf", "sendcounts", "sdispls", "sendtypes"];
-    collective.send = typed(sendbuf, sendcounts, sdispls, sendtypes, targets, names)?;
+    let sends = typed(sendbuf, sendcounts, sdispls, sendtypes, targets, names)?;
+    collective.send = side(sendbuf, &sends);
     how.run(call, &collective)
 }

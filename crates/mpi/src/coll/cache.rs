@@ -1,6 +1,7 @@
 //! What a communicator keeps of its collective operations, so that the next one of the same shape allocates nothing.
 
-use super::call::{Call, KeptBlocks, Key};
+use super::blocks::KeptBlocks;
+use super::call::{Call, Key};
 use super::execution::Flight;
 use crate::process::Process;
 use crate::pt2pt::staging::Staging;

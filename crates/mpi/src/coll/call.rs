@@ -1,6 +1,7 @@
 //! A collective call, its arguments checked, and what it means for the choice of a schedule.
 
 use super::Settings;
+use super::blocks::{BlockTypes, Blocks, KeptBlocks, Read};
 use super::execution::{Parts, Rest};
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
@@ -10,40 +11,23 @@ use crate::op::Op;
 use crate::process::Process;
 use parnass_base::UserAddress;
 use parnass_collectives::{
-    Direct, Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape, Vector,
+    Direct, Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape,
 };
 use parnass_portals::{Board, Reading};
 use std::sync::Arc;
 
 /// One of the two buffers of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Side<'a> {
     /// Not significant at this process.
     None,
     /// One buffer, or equal blocks of `count` elements one after the other.
     Even { address: UserAddress, count: u64, datatype: &'a Arc<Datatype> },
     /// Blocks that differ.
-    Varied { address: UserAddress, blocks: Box<Blocks<'a>> },
+    Varied { address: UserAddress, blocks: &'a Blocks<'a> },
 }
 
-/// Blocks that differ, one for each process of the group that is talked to, or for each neighbour.
-#[derive(Clone, Debug)]
-pub struct Blocks<'a> {
-    pub counts: Vec<u64>,
-    /// In bytes. Empty for a reduce-scatter, whose blocks follow one another.
-    pub offsets: Vec<i64>,
-    pub datatypes: BlockTypes<'a>,
-}
-
-/// The datatypes of blocks.
-#[derive(Clone, Debug)]
-pub enum BlockTypes<'a> {
-    Same(&'a Arc<Datatype>),
-    /// One for each block.
-    Each(Vec<Arc<Datatype>>),
-}
-
-impl Side<'_> {
+impl<'a> Side<'a> {
     #[inline]
     pub(super) fn address(&self) -> UserAddress {
         match self {
@@ -53,7 +37,7 @@ impl Side<'_> {
     }
 
     #[inline]
-    pub(super) fn datatype(&self) -> Option<&Arc<Datatype>> {
+    pub(super) fn datatype(&self) -> Option<&'a Arc<Datatype>> {
         match self {
             Side::None => None,
             Side::Even { datatype, .. } => Some(datatype),
@@ -65,14 +49,17 @@ impl Side<'_> {
     }
 
     #[inline]
-    pub(super) fn datatypes(&self) -> &[Arc<Datatype>] {
+    fn blocks(&self) -> Option<&'a Blocks<'a>> {
         match self {
-            Side::None | Side::Even { .. } => &[],
-            Side::Varied { blocks, .. } => match &blocks.datatypes {
-                BlockTypes::Same(_) => &[],
-                BlockTypes::Each(datatypes) => datatypes,
-            },
+            Side::Varied { blocks, .. } => Some(blocks),
+            Side::None | Side::Even { .. } => None,
         }
+    }
+
+    /// The datatypes of its blocks, where each has its own.
+    #[inline]
+    pub(super) fn datatypes(&self) -> &'a [Arc<Datatype>] {
+        self.blocks().map_or(&[], Blocks::each)
     }
 
     #[inline]
@@ -88,24 +75,11 @@ impl Side<'_> {
             },
         }
     }
-
-    fn elements(&self) -> Vec<Element> {
-        self.datatypes().iter().map(|datatype| element_of(datatype, 1)).collect()
-    }
-
-    fn vector<'v>(&'v self, elements: &'v [Element]) -> Option<Vector<'v>> {
-        match self {
-            Side::Varied { blocks, .. } => {
-                Some(Vector { counts: &blocks.counts, offsets: &blocks.offsets, elements })
-            }
-            Side::None | Side::Even { .. } => None,
-        }
-    }
 }
 
 /// How `count` elements of a datatype lie in memory.
 #[inline]
-fn element_of(datatype: &Datatype, count: u64) -> Element {
+pub(super) fn element_of(datatype: &Datatype, count: u64) -> Element {
     let layout = datatype.layout();
     Element {
         size: layout.size(),
@@ -116,52 +90,11 @@ fn element_of(datatype: &Datatype, count: u64) -> Element {
     }
 }
 
-impl Blocks<'_> {
-    /// The schedules of calls with more are not kept.
-    const MOST_KEPT: usize = 1024;
-
-    /// Mostly another number for other blocks.
-    #[inline]
-    fn digest(&self) -> u64 {
-        let counts: u64 = self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count));
-        let offsets = self.offsets.iter().fold(0, |sum: u64, offset| sum.wrapping_add(*offset as u64));
-        counts.rotate_left(32) ^ offsets
-    }
-
-    fn keep(&self) -> KeptBlocks {
-        let datatypes = match &self.datatypes {
-            BlockTypes::Same(_) => Vec::new(),
-            BlockTypes::Each(datatypes) => datatypes.iter().map(|datatype| datatype.identity()).collect(),
-        };
-        KeptBlocks { counts: self.counts.clone(), offsets: self.offsets.clone(), datatypes }
-    }
-
-    #[inline]
-    fn are(&self, kept: &KeptBlocks) -> bool {
-        let same_types = match &self.datatypes {
-            BlockTypes::Same(_) => kept.datatypes.is_empty(),
-            BlockTypes::Each(datatypes) => {
-                datatypes.iter().map(|datatype| datatype.identity()).eq(kept.datatypes.iter().copied())
-            }
-        };
-        self.counts == kept.counts && self.offsets == kept.offsets && same_types
-    }
-}
-
-/// Blocks that differ, as they are kept beside the schedule that was made for them.
-#[derive(Debug)]
-pub(super) struct KeptBlocks {
-    counts: Vec<u64>,
-    offsets: Vec<i64>,
-    /// Identities; empty if all are of one datatype, which stands in the key.
-    datatypes: Vec<u64>,
-}
-
 /// What tells the calls on one communicator apart whose schedules are kept. Where blocks differ, these too must be the same, see
 /// [`Call::has_blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Count, and identity of the datatype. For blocks that differ: [`Blocks::digest`], and identity of the datatype if there is one.
+    /// Count, and identity of the datatype. For blocks that differ: 0, and identity of the datatype if there is one.
     send: (u64, u64),
     recv: (u64, u64),
     root: i32,
@@ -209,11 +142,8 @@ impl<'a> Call<'a> {
         let side = |side: &Side<'_>| match side {
             Side::None => Some((0, 0)),
             Side::Even { count, datatype, .. } => Some((*count, datatype.identity())),
-            Side::Varied { blocks, .. } if blocks.counts.len() > Blocks::MOST_KEPT => None,
-            Side::Varied { blocks, .. } => match &blocks.datatypes {
-                BlockTypes::Same(datatype) => Some((blocks.digest(), datatype.identity())),
-                BlockTypes::Each(_) => Some((blocks.digest(), 0)),
-            },
+            Side::Varied { blocks, .. } if !blocks.may_be_kept() => None,
+            Side::Varied { .. } => Some((0, side.datatype().map_or(0, |datatype| datatype.identity()))),
         };
         Some(Key {
             send: side(&self.send)?,
@@ -228,11 +158,8 @@ impl<'a> Call<'a> {
 
     /// The blocks that differ, in what is sent and what is received.
     #[inline]
-    fn blocks(&self) -> [Option<&Blocks<'a>>; 2] {
-        [&self.send, &self.recv].map(|side| match side {
-            Side::Varied { blocks, .. } => Some(&**blocks),
-            Side::None | Side::Even { .. } => None,
-        })
+    fn blocks(&self) -> [Option<&'a Blocks<'a>>; 2] {
+        [self.send.blocks(), self.recv.blocks()]
     }
 
     /// What [`Call::has_blocks`] compares later; for most calls nothing.
@@ -317,7 +244,7 @@ impl<'a> Call<'a> {
     /// Makes the schedule, with the row of the counter of its algorithm.
     pub(super) fn schedule(&self, shape: Shape, process: &Process) -> (u32, Schedule) {
         let settings = process.collectives(self.communicator);
-        let (send, recv) = (self.send.elements(), self.recv.elements());
+        let [send, recv] = self.blocks().map(|blocks| blocks.map(Blocks::read));
         let around = if self.operation.is_on_neighbors() { self.communicator.neighborhood() } else { None };
         let neighborhood = around.as_ref().map(|around| Neighborhood {
             sources: &around.sources,
@@ -325,8 +252,8 @@ impl<'a> Call<'a> {
             order: &around.order,
         });
         let nodes = self.nodes(settings);
-        let (send, recv, nodes) = (self.send.vector(&send), self.recv.vector(&recv), nodes.as_ref());
-        let problem = Problem { shape, send, recv, neighborhood, nodes };
+        let [send, recv] = [&send, &recv].map(|read| read.as_ref().map(Read::vector));
+        let problem = Problem { shape, send, recv, neighborhood, nodes: nodes.as_ref() };
         // What was changed at one process is not known to those of other worlds.
         let changed = process.changeable.overrides();
         let overrides = if self.communicator.is_mixed() { &settings.overrides } else { &*changed };

@@ -1,15 +1,17 @@
 //! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`. One executor runs those of
 //! messages, whether the call waits for it or not, and another one those on a board.
 
+mod blocks;
 mod board;
 mod cache;
 mod call;
 mod execution;
 mod persistent;
 
+pub use blocks::{BlockTypes, Blocks};
 pub(crate) use board::BoardSlot;
 pub(crate) use cache::Cache;
-pub use call::{BlockTypes, Blocks, Call, Side};
+pub use call::{Call, Side};
 pub use parnass_collectives::{Operation as Collective, Overrides};
 pub use persistent::Persistent;
 

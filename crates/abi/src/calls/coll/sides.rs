@@ -1,6 +1,6 @@
 //! The buffers of collective procedures, checked as far as they are significant at this process.
 
-use crate::arguments;
+use crate::arguments::{self, Ints};
 use crate::calls::prelude::*;
 use parnass_base::UserAddress;
 use parnass_mpi::coll::{BlockTypes, Blocks, Side};
@@ -41,21 +41,24 @@ pub fn even<'a>(
     Ok(Side::Even { address: buffer.user(), count: count as u64, datatype })
 }
 
-/// Counts that must not be negative.
-pub fn block_counts(counts: IntArray, number: usize, name: &str) -> Result<Vec<u64>> {
+/// Counts that must not be negative, and the greatest of them.
+#[inline]
+pub fn block_counts<'a>(counts: IntArray, number: usize, name: &str) -> Result<(Ints<'a>, i64)> {
     let counts = counts.with_length(number, name)?;
-    let mut checked = Vec::with_capacity(number);
-    for (index, count) in counts.iter().enumerate() {
-        let Ok(valid) = u64::try_from(count) else {
-            let message = format!("{name}[{index}] is {count}; it must be 0 or more");
-            return Err(Error::new(MPI_ERR_COUNT, message));
-        };
-        checked.push(valid);
+    match counts.range() {
+        (0, most) => Ok((counts, most)),
+        _ => Err(negative(counts, name)),
     }
-    Ok(checked)
 }
 
-/// A buffer of blocks of one datatype, with displacements in extents.
+#[cold]
+fn negative(counts: Ints<'_>, name: &str) -> Error {
+    let index = counts.iter().position(|count| count < 0).unwrap_or(0);
+    Error::new(MPI_ERR_COUNT, format!("{name}[{index}] is {}; it must be 0 or more", counts.get(index)))
+}
+
+/// Blocks of one datatype, with displacements in extents.
+#[inline]
 pub fn varied<'a>(
     buffer: Address,
     counts: IntArray,
@@ -63,45 +66,44 @@ pub fn varied<'a>(
     datatype: &'a Arc<Datatype>,
     number: usize,
     names: [&str; 3],
-) -> Result<Side<'a>> {
-    let counts = block_counts(counts, number, names[1])?;
-    let longest = counts.iter().copied().max().unwrap_or(0);
+) -> Result<Blocks<'a>> {
+    let (counts, longest) = block_counts(counts, number, names[1])?;
     // MPI_IN_PLACE is not for here, and the null address only for absolute addresses.
-    arguments::buffer(buffer, longest.min(i64::MAX as u64) as i64, datatype, names[0])?;
-    let extent = datatype.layout().extent();
-    let offsets = displacements
-        .with_length(number, names[2])?
-        .iter()
-        .map(|displacement| displacement.wrapping_mul(extent))
-        .collect();
-    let blocks = Box::new(Blocks { counts, offsets, datatypes: BlockTypes::Same(datatype) });
-    Ok(Side::Varied { address: buffer.user(), blocks })
+    arguments::buffer(buffer, longest, datatype, names[0])?;
+    let displacements = displacements.with_length(number, names[2])?;
+    let unit = datatype.layout().extent();
+    Ok(Blocks { counts, displacements, unit, datatypes: BlockTypes::Same(datatype) })
 }
 
-/// A buffer of blocks each of its own datatype, with displacements in bytes.
-pub fn typed(
+/// Blocks each of its own datatype, with displacements in bytes.
+pub fn typed<'a>(
     buffer: Address,
     counts: IntArray,
     displacements: IntArray,
     datatypes: HandleArray<Datatype>,
     number: usize,
     names: [&str; 4],
-) -> Result<Side<'static>> {
-    let counts = block_counts(counts, number, names[1])?;
-    let offsets = displacements.with_length(number, names[2])?.to_vec();
+) -> Result<Blocks<'a>> {
+    let (counts, _) = block_counts(counts, number, names[1])?;
+    let displacements = displacements.with_length(number, names[2])?;
     let handles = datatypes.with_length(number, names[3])?;
     let mut types = Vec::with_capacity(number);
-    for (index, (handle, count)) in handles.iter().zip(&counts).enumerate() {
+    for (index, (handle, count)) in handles.iter().zip(counts.iter()).enumerate() {
         // The datatype of an empty block may be anything.
-        let handle = if *count == 0 { Handle::new(MPI_BYTE) } else { *handle };
+        let handle = if count == 0 { Handle::new(MPI_BYTE) } else { *handle };
         let datatype = handle.committed(&format!("{}[{index}]", names[3]))?;
         if buffer.is_in_place() {
-            arguments::buffer(buffer, *count as i64, &datatype, names[0])?;
+            arguments::buffer(buffer, count, &datatype, names[0])?;
         }
         types.push(Arc::clone(&datatype));
     }
-    let blocks = Box::new(Blocks { counts, offsets, datatypes: BlockTypes::Each(types) });
-    Ok(Side::Varied { address: buffer.user(), blocks })
+    Ok(Blocks { counts, displacements, unit: 1, datatypes: BlockTypes::Each(types) })
+}
+
+/// A buffer of blocks that differ.
+#[inline]
+pub fn side<'a>(buffer: Address, blocks: &'a Blocks<'a>) -> Side<'a> {
+    Side::Varied { address: buffer.user(), blocks }
 }
 
 /// Where both buffers are significant they must not be the same.
