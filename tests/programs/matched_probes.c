@@ -33,12 +33,12 @@ static void send_to_next(int seed, int count, int length, MPI_Request *requests,
     }
 }
 
-static void take(int way, int length)
+static void take(int way, int length, int waits)
 {
-    MPI_Message first, second;
+    MPI_Message first, second, copy;
     MPI_Request requests[3], request;
     MPI_Status status, probed;
-    int flag = 0, seed = 100 * way + length;
+    int flag = 0, seed = 100 * way + length, source = waits || way % 2 == 0 ? before : MPI_ANY_SOURCE;
     char *copies = malloc(3 * (size_t)length + 1);
     MPI_Datatype column;
     /* What comes from the same node must not let what comes from another one be forgotten. */
@@ -46,12 +46,13 @@ static void take(int way, int length)
     for (int time = 0; time < 20; time++)
         SUCCEEDS(MPI_Sendrecv(out, 8, MPI_BYTE, partner, 98, other, 8, MPI_BYTE, partner, 98, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     send_to_next(seed, 3, length, requests, copies);
-    if (way % 2 == 0)
-        SUCCEEDS(MPI_Mprobe(before, TAG, MPI_COMM_WORLD, &first, &probed));
+    if (waits)
+        SUCCEEDS(MPI_Mprobe(source, TAG, MPI_COMM_WORLD, &first, &probed));
     else
         while (!flag)
-            SUCCEEDS(MPI_Improbe(MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &flag, &first, &probed));
+            SUCCEEDS(MPI_Improbe(source, TAG, MPI_COMM_WORLD, &flag, &first, &probed));
     CHECK_EQUAL(probed.MPI_TAG, TAG);
+    copy = first;
     memset(in, 0, length);
     memset(other, 0, length);
     switch (way) {
@@ -106,9 +107,9 @@ static void take(int way, int length)
         break;
     case 7: /* Too long for its buffer. */
         if (length > 0) {
-            int code = MPI_Mrecv(in, length - 1, MPI_BYTE, &first, &status), class;
-            SUCCEEDS(MPI_Error_class(code, &class));
-            CHECK_EQUAL(class, MPI_ERR_TRUNCATE);
+            CHECK_EQUAL(class_of(MPI_Mrecv(in, length - 1, MPI_BYTE, &first, &status)), MPI_ERR_TRUNCATE);
+            for (int place = 0; place < length; place++)
+                CHECK_EQUAL((unsigned char)in[place], place < length - 1 ? (unsigned char)(seed * 17 + place) : 0);
         } else {
             SUCCEEDS(MPI_Mrecv(in, 0, MPI_BYTE, &first, &status));
         }
@@ -121,10 +122,37 @@ static void take(int way, int length)
         verify(in, seed, length, &status);
         SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 1, MPI_COMM_WORLD, &status));
     }
+    CHECK(first == MPI_MESSAGE_NULL, "a message that was received has a handle");
+    CHECK_EQUAL(class_of(MPI_Mrecv(in, length, MPI_BYTE, &copy, &status)), MPI_ERR_REQUEST);
     SUCCEEDS(MPI_Recv(in, length, MPI_BYTE, before, TAG + 2, MPI_COMM_WORLD, &status));
     verify(in, seed + 2, length, &status);
     SUCCEEDS(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
     free(copies);
+}
+
+/* Many are taken before one of them is received. */
+static void many(void)
+{
+    enum { MANY = 3000 };
+    static MPI_Message messages[MANY];
+    static MPI_Request requests[MANY];
+    static int values[MANY];
+    MPI_Status status;
+    for (int number = 0; number < MANY; number++) {
+        int tag = number & 3;
+        values[number] = 7 * number + check_rank;
+        SUCCEEDS(MPI_Isend(&values[number], 1, MPI_INT, next, tag, MPI_COMM_WORLD, &requests[number]));
+    }
+    for (int number = 0; number < MANY; number++) {
+        int tag = number & 3, source = number & 16 ? MPI_ANY_SOURCE : before;
+        SUCCEEDS(MPI_Mprobe(source, tag, MPI_COMM_WORLD, &messages[number], &status));
+    }
+    for (int number = MANY; number-- > 0;) {
+        int value;
+        SUCCEEDS(MPI_Mrecv(&value, 1, MPI_INT, &messages[number], &status));
+        CHECK_EQUAL(value, 7 * number + before);
+    }
+    SUCCEEDS(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
 }
 
 int main(int argc, char **argv)
@@ -135,12 +163,14 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &check_size);
     SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     next = (check_rank + 1) % check_size;
     before = (check_rank + check_size - 1) % check_size;
     for (size_t place = 0; place < sizeof lengths / sizeof *lengths; place++)
         for (int way = 0; way < WAYS; way++)
-            for (int time = 0; time < (way == 8 ? 1 : 10); time++)
-                take(way, lengths[place]);
+            for (int time = 0; time < (way == 8 ? 2 : 10); time++)
+                take(way, lengths[place], time % 2);
+    many();
     check_end("matched_probes");
     return 0;
 }

@@ -25,9 +25,9 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// The first handle that is not predefined.
 pub const FIRST_DYNAMIC: usize = 4096;
-const INDEX_BITS: u32 = 20;
+pub const INDEX_BITS: u32 = 20;
 pub const GENERATION_BITS: u32 = 7;
-const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
+pub const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
 const CHUNK_BITS: u32 = 10;
 const SLOTS_PER_CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNKS: usize = 1 << (INDEX_BITS - CHUNK_BITS);
@@ -247,12 +247,21 @@ impl<T: Class> Table<T> {
         Self::compose(slot.index as usize, word >> GENERATION_SHIFT)
     }
 
+    /// The handle with an index and a generation, of which only the low bits are in it.
     #[inline(always)]
-    fn compose(index: usize, generation: u64) -> usize {
+    pub fn compose(index: usize, generation: u64) -> usize {
         FIRST_DYNAMIC
             + ((T::TAG as usize) << (INDEX_BITS + GENERATION_BITS))
             + (((generation & GENERATION_MASK) as usize) << INDEX_BITS)
             + index
+    }
+
+    /// The index and the low bits of the generation in a handle of this class that is not predefined.
+    #[inline(always)]
+    pub fn parts(handle: usize) -> Option<(usize, u64)> {
+        let bits = handle.wrapping_sub(FIRST_DYNAMIC);
+        let generation = (bits >> INDEX_BITS) as u64 & GENERATION_MASK;
+        (bits >> (INDEX_BITS + GENERATION_BITS) == T::TAG as usize).then_some((bits & INDEX_MASK, generation))
     }
 
     /// The handle of an object that is made when it is looked up. `number` is below [`LATER`].
@@ -300,13 +309,11 @@ impl<T: Class> Table<T> {
     /// Whether there is an object behind a handle that is not predefined and not made [later](Table::later).
     #[inline]
     pub fn has(&self, handle: usize) -> bool {
-        let bits = handle.wrapping_sub(FIRST_DYNAMIC);
-        bits >> (INDEX_BITS + GENERATION_BITS) == T::TAG as usize
-            && self.slot(bits & INDEX_MASK).is_some_and(|slot| {
-                let word = slot.word.load(Ordering::Relaxed);
-                let generation = ((bits >> INDEX_BITS) as u64) & GENERATION_MASK;
-                word & LIVE != 0 && (word >> GENERATION_SHIFT) & GENERATION_MASK == generation
-            })
+        let Some((index, generation)) = Self::parts(handle) else { return false };
+        self.slot(index).is_some_and(|slot| {
+            let word = slot.word.load(Ordering::Relaxed);
+            word & LIVE != 0 && (word >> GENERATION_SHIFT) & GENERATION_MASK == generation
+        })
     }
 
     /// A predefined object that is not there: there is none, or it is the first look at this class.
@@ -324,14 +331,10 @@ impl<T: Class> Table<T> {
 
     #[inline(always)]
     fn search(&self, handle: usize) -> Option<Held<T>> {
-        let bits = handle.wrapping_sub(FIRST_DYNAMIC);
-        if bits >> (INDEX_BITS + GENERATION_BITS) != T::TAG as usize {
-            return None;
-        }
-        let Some(slot) = self.slot(bits & INDEX_MASK) else { return self.find_later(handle) };
+        let (index, generation) = Self::parts(handle)?;
+        let Some(slot) = self.slot(index) else { return self.find_later(handle) };
         // Acquire pairs with the Release in `insert`, which made the object visible.
         let word = Self::add(&slot.word, 1, Ordering::Acquire);
-        let generation = ((bits >> INDEX_BITS) as u64) & GENERATION_MASK;
         if word & LIVE == 0 || (word >> GENERATION_SHIFT) & GENERATION_MASK != generation {
             self.unpin(slot);
             return self.find_later(handle);

@@ -12,6 +12,7 @@ pub mod extensions;
 #[rustfmt::skip]
 pub mod generated;
 pub mod handles;
+mod messages;
 pub mod objects;
 pub mod recovery;
 pub mod removed;

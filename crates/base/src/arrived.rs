@@ -65,6 +65,12 @@ impl Arrived<'_> {
             || self.lane.is_some_and(|lane| lane.peek(self.first + self.further as u64 - 1).is_some())
     }
 
+    /// Whether its producer has written all of it, or soon has.
+    #[inline]
+    pub fn is_soon_whole(&self) -> bool {
+        self.further == 0 || self.lane.is_some_and(|lane| lane.awaits(self.first + self.further as u64 - 1))
+    }
+
     /// Copies the first `length` of its bytes to `target`; they start at word `skip`. `false`: its producer has not
     /// written all of it yet, and what lies at `target` is undefined.
     ///

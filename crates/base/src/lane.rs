@@ -19,7 +19,7 @@
 use crate::address::UserAddress;
 pub use crate::arrived::Arrived;
 use crate::atomics::{AtomicU64, Ordering, fetch_to_read, fetch_to_write, hand_over, spin_loop};
-pub use crate::short::Short;
+pub use crate::short::{Short, ShortBytes};
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, TAG_SHIFT, fill};
 pub use crate::slot::{Slot, WORDS, read_words, write_words};
 

@@ -5,6 +5,9 @@ use crate::atomics::Ordering;
 use crate::lane::{FIRST_BYTES, HEAD, IN_RUN, Lane, STEP};
 use crate::slot::{FURTHER_SHIFT, SEQUENCE, SLOT_BYTES, Slot, TAG_SHIFT};
 
+/// The bytes of a message of one slot.
+pub type ShortBytes = [u64; FIRST_BYTES / 8];
+
 /// A message of [`HEAD`] words whose bytes have all come, and take one slot, two, or one step of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Short<'a> {
@@ -50,6 +53,12 @@ impl Short<'_> {
     #[inline(always)]
     pub fn slots(&self) -> u64 {
         1 + u64::from(matches!(self.rest, Rest::Slot(_)))
+    }
+
+    /// Its bytes, if they take one slot.
+    #[inline(always)]
+    pub fn words(&self) -> Option<ShortBytes> {
+        matches!(self.rest, Rest::Nothing).then(|| std::array::from_fn(|index| self.word(HEAD + index)))
     }
 
     /// Copies the first `length` of its bytes to `target`.

@@ -136,7 +136,7 @@ fn storm(process: &Arc<Process>, seed: u64, messages: u64) {
                 };
                 let request = match probed {
                     Some((message, status)) => {
-                        let request = process.ireceive_message(&message, buffer(&place, LONGEST));
+                        let request = process.ireceive_message(&message.unwrap(), buffer(&place, LONGEST));
                         assert_eq!(status.tag, OPEN_TAG);
                         request
                     }

@@ -82,7 +82,7 @@ fn threads_that_wait_for_the_same_messages_share_them() {
                             if (thread + round) % 3 == 0 {
                                 let (message, _) =
                                     process.mprobe(world, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap();
-                                process.receive_message(&message, buffer).unwrap();
+                                process.receive_message(&message.unwrap(), buffer).unwrap();
                             } else {
                                 process.receive(world, buffer, MPI_ANY_SOURCE, MPI_ANY_TAG).unwrap();
                             }

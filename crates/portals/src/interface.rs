@@ -11,6 +11,7 @@ use crate::stay::Stay;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
+use parnass_base::lane::ShortBytes;
 use parnass_counters::{Counters, Observer};
 use parnass_transport::{Follow, MemoryError, Prospect, Transport, Turns};
 use std::sync::Arc;
@@ -532,6 +533,12 @@ impl Interface {
     /// arrivals first.
     pub fn search(&self, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
         self.core.search(operation, entry)
+    }
+
+    /// As a search that takes its hit, for the next message of a source that is named, where that has at most 40 bytes (`entry` places
+    /// none of them): it is received with this call. `None`: it is none of those, or has not come.
+    pub fn take_short(&self, entry: &MatchEntry) -> Option<(Received, ShortBytes)> {
+        self.core.take_short(entry)
     }
 
     /// Whether something is there to be taken in, or comes while this process may spin.

@@ -67,6 +67,7 @@ pub use interface::{
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Sink, Ticket, Wheel,
 };
 pub use parnass_base::access::Access;
+pub use parnass_base::lane::{ShortBytes, write_words};
 pub use parnass_transport::{Follow, MemoryError};
 pub use remote::RemoteCopy;
 pub use segment::{Segment, Update};

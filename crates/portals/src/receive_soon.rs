@@ -10,6 +10,7 @@ use crate::partial::is_plain;
 use crate::progress::YIELD_EVERY_FAR;
 use crate::record::{INLINE_BYTES, flag};
 use crate::travel::Travel;
+use parnass_base::UserAddress;
 use parnass_base::atomics::Ordering;
 use parnass_base::clock::idle;
 use parnass_base::lane::{self, Arrived, Short, write_words};
@@ -124,6 +125,18 @@ impl Core {
     #[inline(always)]
     pub fn receive_short(&self, nic: &Nic, entry: &MatchEntry, short: &Short<'_>) -> Option<Received> {
         let Place::Run(memory) = entry.memory.place() else { return None };
+        self.accept_short(nic, entry, short, Some(memory))
+    }
+
+    /// As [`Core::receive_short`], but copies to `memory`, if to anywhere.
+    #[inline(always)]
+    pub fn accept_short(
+        &self,
+        nic: &Nic,
+        entry: &MatchEntry,
+        short: &Short<'_>,
+        memory: Option<UserAddress>,
+    ) -> Option<Received> {
         if nic.posted.0.order().count.get() != 0 {
             return None;
         }
@@ -135,7 +148,9 @@ impl Core {
         let (header_data, length) = (short.word(1), short.bytes(last));
         let placed = length.min(entry.length);
         self.note_came(length);
-        short.copy_to(memory, placed);
+        if let Some(memory) = memory {
+            short.copy_to(memory, placed);
+        }
         self.count_received(nic, Travel::Short, initiator, match_bits, length as u64, false);
         Some(Received {
             failed: false,

@@ -14,7 +14,7 @@ use crate::receive_soon::{Soon, takes};
 use crate::record::{flag, kind};
 use crate::slab::Purpose;
 use parnass_base::Scratch;
-use parnass_base::lane::{self, Arrived};
+use parnass_base::lane::{self, Arrived, ShortBytes};
 use parnass_transport::{MemoryError, Next};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -73,10 +73,11 @@ impl Core {
         self.clear_way(nic);
         // The usual case first: a short message, and nobody has asked for any.
         let mut event = self.look_at_short(nic, operation, entry);
+        let mut more = true;
         if event.is_none() && nic.unexpected.find(&nic.slab, &nic.classes, &pattern, |_| true) == 0 {
-            event = self.look_at_next(nic, operation, entry);
+            (event, more) = self.look_at_next(nic, operation, entry);
         }
-        if event.is_some() {
+        if event.is_some() || !more {
             nic.lock().release();
             return event;
         }
@@ -100,6 +101,27 @@ impl Core {
         event
     }
 
+    /// Receives the next message of a source that is named, if `entry` takes it, its bytes take one slot, and nobody else may expect it.
+    pub fn take_short(&self, entry: &MatchEntry) -> Option<(Received, ShortBytes)> {
+        let ProcessId(source) = entry.source?;
+        let nic = self.own();
+        self.post_all();
+        self.lock(nic);
+        self.clear_way(nic);
+        let mut taken = None;
+        if nic.unexpected.0.order().count.get() == 0
+            && let Next::Short(short) = self.transport.next(source)
+            && let Some(words) = short.words()
+        {
+            taken = self.accept_short(nic, entry, &short, None).map(|received| (received, words));
+            if taken.is_some() {
+                self.transport.pass_next(source, short.slots());
+            }
+        }
+        nic.lock().release();
+        taken
+    }
+
     /// As [`Core::look_at_next`], for a short message of a source that is named, where nothing is kept or asked for.
     #[inline(always)]
     fn look_at_short(&self, nic: &Nic, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
@@ -119,10 +141,16 @@ impl Core {
     }
 
     /// The message that a source has sent next, if that is what is looked for and would be kept, copied twice: it stays where it is, for the receive that
-    /// mostly follows.
-    fn look_at_next(&self, nic: &Nic, operation: SearchOperation, entry: &MatchEntry) -> Option<Event> {
-        let mut found = None;
+    /// mostly follows. And whether any has come.
+    fn look_at_next(
+        &self,
+        nic: &Nic,
+        operation: SearchOperation,
+        entry: &MatchEntry,
+    ) -> (Option<Event>, bool) {
+        let (mut found, mut some) = (None, false);
         self.transport.take(self.me, 1, &mut |message| {
+            some = true;
             if found.is_none()
                 && self.comes_too_soon(nic, message)
                 && let Some(Incoming::Put(arrival)) = Incoming::decode(message)
@@ -139,14 +167,14 @@ impl Core {
             }
             false
         });
-        found
+        (found, some)
     }
 
     /// Whether a message is of the usual kind. A network may not offer one again before it is asked for more.
     fn may_hold(&self, arrival: &Arrival) -> bool {
         let usual = match arrival.payload {
             Payload::Inline(_) | Payload::Bulk(_) => !arrival.ack,
-            Payload::Long(message) => message.is_whole(),
+            Payload::Long(message) => message.is_soon_whole(),
             _ => false,
         };
         usual && !self.is_far(arrival.source)

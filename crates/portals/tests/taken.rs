@@ -14,11 +14,37 @@ const IGNORED: [u64; 2] = [0, 3];
 
 #[derive(Clone, Debug)]
 enum Step {
-    Put { source: u32, bits: u64, length: usize },
-    Append { source: u32, bits: u64, ignored: usize },
-    Soon { source: u32, bits: u64, ignored: usize },
-    Search { take: bool, source: u32, bits: u64, ignored: usize },
-    Receive { which: usize },
+    Put {
+        source: u32,
+        bits: u64,
+        length: usize,
+    },
+    Append {
+        source: u32,
+        bits: u64,
+        ignored: usize,
+    },
+    Soon {
+        source: u32,
+        bits: u64,
+        ignored: usize,
+    },
+    Search {
+        take: bool,
+        source: u32,
+        bits: u64,
+        ignored: usize,
+    },
+    Receive {
+        which: usize,
+    },
+    /// [`Interface::take_short`]; whether it must be what receives the message.
+    Short {
+        source: u32,
+        bits: u64,
+        ignored: usize,
+        sure: bool,
+    },
     Progress,
 }
 
@@ -31,6 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(source, bits, ignored)| Step::Append { source, bits, ignored }),
         2 => (source.clone(), bits.clone(), ignored.clone())
             .prop_map(|(source, bits, ignored)| Step::Soon { source, bits, ignored }),
+        2 => (source.clone(), bits.clone(), ignored.clone())
+            .prop_map(|(source, bits, ignored)| Step::Short { source, bits, ignored, sure: false }),
         4 => (any::<bool>(), source, bits, ignored)
             .prop_map(|(take, source, bits, ignored)| Step::Search { take, source, bits, ignored }),
         3 => any::<usize>().prop_map(|which| Step::Receive { which }),
@@ -38,6 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+#[derive(Debug)]
 struct Sent {
     number: u64,
     bits: u64,
@@ -172,6 +201,23 @@ fn run(steps: &[Step]) {
                     taken.push((event.taken, model.messages[source as usize].remove(hit)));
                 }
             }
+            Step::Short { source, bits, ignored, sure } => {
+                let mut wanted = entry(source, bits, ignored);
+                (wanted.memory, wanted.length) = (Memory::NONE, 0);
+                let hit = first(&model, source, bits, ignored);
+                match target.take_short(&wanted) {
+                    Some((received, words)) => {
+                        let sent = hit.map(|hit| model.messages[source as usize].remove(hit)).unwrap();
+                        let found = (received.header_data, received.match_bits, received.requested_length);
+                        assert_eq!(found, (sent.number, sent.bits, sent.length as u64));
+                        let mut bytes = vec![0; sent.length];
+                        write_words(&words, memory.address(), sent.length);
+                        memory.address().read(&mut bytes);
+                        assert!(bytes == content(sent.number, sent.length), "other bytes of {}", sent.number);
+                    }
+                    None => assert!(!sure, "{hit:?} was not taken"),
+                }
+            }
             Step::Receive { which } => {
                 if !taken.is_empty() {
                     receive(taken.remove(which % taken.len()), number);
@@ -190,6 +236,36 @@ proptest! {
 
     #[test]
     fn each_message_is_received_whole(steps in proptest::collection::vec(step(), 0..60)) {
+        run(&steps);
+    }
+}
+
+/// The next message of a source is received with the search for it, if it takes one slot and nothing was asked for or kept before.
+#[test]
+fn a_short_message_is_received_with_its_search() {
+    let short = |sure| Step::Short { source: 0, bits: 0, ignored: 0, sure };
+    for length in [0, 8, 40] {
+        run(&[Step::Put { source: 0, bits: 0, length }, short(true), short(false), Step::Progress]);
+    }
+    let put = |bits, length| Step::Put { source: 0, bits, length };
+    let look = Step::Search { take: false, source: 0, bits: 1, ignored: 0 };
+    // It may be kept by now, for another entry, longer than a slot, or not of this source.
+    for before in [
+        vec![put(0, 8), Step::Progress],
+        vec![put(1, 8)],
+        vec![put(0, 41)],
+        vec![Step::Append { source: 0, bits: 0, ignored: 0 }, put(0, 8)],
+        vec![put(0, 8), look, put(0, 8)],
+        vec![Step::Put { source: 1, bits: 0, length: 8 }],
+        vec![],
+    ] {
+        let mut steps = before.clone();
+        steps.extend([
+            short(false),
+            Step::Search { take: true, source: 0, bits: 0, ignored: 0 },
+            short(false),
+        ]);
+        steps.extend([Step::Receive { which: 0 }, put(0, 40), Step::Progress]);
         run(&steps);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{null_pointer, slice};
 use crate::handles::{self, Class, Held};
+use crate::messages;
 use crate::objects::{Message, Request, quick, quick_handle};
 use parnass_mpi::constants::*;
 use parnass_mpi::request::Quick;
@@ -182,10 +183,10 @@ impl Requests {
     }
 }
 
-/// A message that a matched probe returned: a message, or MPI_MESSAGE_NO_PROC.
+/// A message that a matched probe returned, or MPI_MESSAGE_NO_PROC.
 pub struct MessageInOut {
     place: *mut usize,
-    held: Option<Held<Message>>,
+    handle: usize,
 }
 
 impl MessageInOut {
@@ -199,23 +200,17 @@ impl MessageInOut {
         }
         // SAFETY: the caller's promise.
         let handle = unsafe { place.read() };
-        let held = if handle == MPI_MESSAGE_NO_PROC { None } else { Some(handles::get(handle, name)?) };
-        Ok(MessageInOut { place, held })
-    }
-
-    /// The message; `None` for MPI_MESSAGE_NO_PROC.
-    pub fn get(&self) -> Option<&Arc<Message>> {
-        self.held.as_deref()
+        if handle == MPI_MESSAGE_NO_PROC || messages::is_kept(handle) {
+            return Ok(MessageInOut { place, handle });
+        }
+        Err(handles::bad::<Message>(handle, name))
     }
 
     /// Writes MPI_MESSAGE_NULL and gives the message to the receive; `None` for MPI_MESSAGE_NO_PROC.
-    pub fn take(self) -> Option<Arc<Message>> {
+    pub fn take(self) -> Option<Message> {
         // SAFETY: checked when it was made.
         unsafe { self.place.write(MPI_MESSAGE_NULL) };
-        let held = self.held?;
-        let message = Arc::clone(&held);
-        Message::table().release(held);
-        Some(message)
+        messages::take(self.handle)
     }
 }
 

@@ -30,7 +30,7 @@
 //! | `request-pointer` | `&Arc<Request>` | the pointer not null, the request live (MPI_Cancel) |
 //! | `request-inout` | `&mut RequestInOut` | live or null; `get()`, `release()` writes MPI_REQUEST_NULL |
 //! | `requests(n)` | [`Requests`](crate::arguments::Requests) | not null unless n is 0; the handles are not checked |
-//! | `message-inout` | `MessageInOut` | live or MPI_MESSAGE_NO_PROC; `get()`, `take()` |
+//! | `message-inout` | `MessageInOut` | live or MPI_MESSAGE_NO_PROC; `take()` |
 //! | `buffer` | [`Address`](crate::arguments::Address) | nothing |
 //! | `buffer(count,datatype)` | `Address` | not MPI_IN_PLACE; not null, unless the count is 0 or the datatype has absolute addresses |
 //! | `count` | `i64` | not negative (in both forms) |

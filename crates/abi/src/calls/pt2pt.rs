@@ -5,6 +5,7 @@
 use crate::arguments::{Address, MessageInOut, Out, OutHandle, StatusOut};
 use crate::call::Call;
 use crate::calls::request::store;
+use crate::messages;
 use crate::objects::{Communicator, Datatype, Message, Request, SENT, quick_handle};
 use parnass_mpi::Result;
 pub use parnass_mpi::SendMode;
@@ -250,12 +251,8 @@ pub fn iprobe(
     Ok(())
 }
 
-fn give_message(place: OutHandle<Message>, message: Message) -> Result<()> {
-    if message.is_no_process() {
-        place.set_raw(MPI_MESSAGE_NO_PROC);
-        return Ok(());
-    }
-    place.set(Arc::new(message))
+fn give_message(place: OutHandle<Message>, message: Option<Message>) {
+    place.set_raw(message.map_or(MPI_MESSAGE_NO_PROC, messages::keep));
 }
 
 /// MPI_Mprobe.
@@ -267,8 +264,9 @@ pub fn mprobe(
     message: OutHandle<Message>,
     status: StatusOut,
 ) -> Result<()> {
+    messages::check_room()?;
     let (found, probed) = call.process().mprobe(comm, source, tag)?;
-    give_message(message, found)?;
+    give_message(message, found);
     store(status, &probed);
     Ok(())
 }
@@ -283,11 +281,12 @@ pub fn improbe(
     message: OutHandle<Message>,
     status: StatusOut,
 ) -> Result<()> {
+    messages::check_room()?;
     let found = call.process().improbe(comm, source, tag)?;
     flag.set(found.is_some());
     match found {
         Some((found, probed)) => {
-            give_message(message, found)?;
+            give_message(message, found);
             store(status, &probed);
         }
         None => message.set_null(),

@@ -14,7 +14,7 @@ pub(crate) mod transfer;
 
 pub use buffered::BufferOwner;
 pub use partitioned::{Incoming, Outgoing, Partitions};
-pub use probe::Message;
+pub use probe::{Matched, Message};
 pub use route::Route;
 
 /// When a send is complete (MPI 5.0, section 3.4).

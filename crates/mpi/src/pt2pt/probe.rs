@@ -9,44 +9,53 @@ use crate::progress::current_owner;
 use crate::pt2pt::described::Data;
 use crate::pt2pt::transfer::{Criteria, Posted, received, receiving};
 use crate::request::slots::Completion;
-use crate::request::{Request, Status, status_of};
+use crate::request::{Outcome, Request, Status};
+use parnass_base::Scratch;
 use parnass_base::atomics::Ordering;
-use parnass_portals::{Appended, Event, Memory, SearchOperation};
+use parnass_portals::{Appended, Event, Memory, ProcessId, SearchOperation, ShortBytes, write_words};
 use std::sync::Arc;
 
 /// A message that a matched probe has taken out of the queue (MPI_Message).
 #[derive(Debug)]
 pub struct Message {
     communicator: Arc<Communicator>,
-    /// `None`: MPI_MESSAGE_NO_PROC.
-    event: Option<Event>,
+    initiator: ProcessId,
+    /// The rank of that in the communicator.
+    source: i32,
+    match_bits: u64,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// All of it: its bytes, and how many there are.
+    Short(ShortBytes, u64),
+    /// What the NIC knows it by.
+    Taken(u64),
 }
 
 impl Message {
-    /// MPI_MESSAGE_NO_PROC: what a matched probe for MPI_PROC_NULL gives.
-    pub fn no_process(communicator: &Arc<Communicator>) -> Message {
-        Message { communicator: Arc::clone(communicator), event: None }
-    }
-
-    /// Whether it is MPI_MESSAGE_NO_PROC.
-    pub fn is_no_process(&self) -> bool {
-        self.event.is_none()
-    }
-
     /// The communicator that it came on.
     pub fn communicator(&self) -> &Arc<Communicator> {
         &self.communicator
     }
+
+    /// What its receive asks for.
+    fn criteria(&self) -> Criteria {
+        Criteria { source: Some(self.initiator), match_bits: self.match_bits, ignore_bits: 0 }
+    }
+}
+
+/// What a matched probe finds: a message, or MPI_MESSAGE_NO_PROC where it looked for one of MPI_PROC_NULL; and what a probe tells of it.
+pub type Matched = (Option<Message>, Status);
+
+fn status_of(initiator: ProcessId, match_bits: u64, bytes: u64, communicator: &Communicator) -> Status {
+    let (source, tag) = (communicator.rank_of(initiator), match_bits as u32 as i32);
+    Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false }
 }
 
 fn probed(event: &Event, communicator: &Communicator) -> Status {
-    Status {
-        source: communicator.rank_of(event.initiator),
-        tag: event.match_bits as u32 as i32,
-        error: MPI_SUCCESS,
-        bytes: event.requested_length,
-        cancelled: false,
-    }
+    status_of(event.initiator, event.match_bits, event.requested_length, communicator)
 }
 
 impl Process {
@@ -57,13 +66,7 @@ impl Process {
             return Ok(Some(Status::NO_PROCESS));
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        // What has just come is best looked at before it is taken in.
-        let event = self.nic().has_work().then(|| self.search(SearchOperation::Look, &criteria)).flatten();
-        let event = event.or_else(|| {
-            self.progress();
-            self.search(SearchOperation::Look, &criteria)
-        });
-        self.found_or_hopeless(event.map(|event| probed(&event, communicator)), &criteria)
+        self.look(&criteria, || self.seek(&criteria, communicator))
     }
 
     /// MPI_Probe.
@@ -73,8 +76,7 @@ impl Process {
             return Ok(Status::NO_PROCESS);
         }
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_to_find(SearchOperation::Look, &criteria)?;
-        Ok(probed(&event, communicator))
+        self.wait_to_find(&criteria, || self.seek(&criteria, communicator))
     }
 
     /// MPI_Improbe.
@@ -83,20 +85,35 @@ impl Process {
         communicator: &Arc<Communicator>,
         source: i32,
         tag: i32,
-    ) -> Result<Option<(Message, Status)>> {
+    ) -> Result<Option<Matched>> {
         if source == MPI_PROC_NULL {
             communicator.check_open()?;
-            return Ok(Some((Message::no_process(communicator), Status::NO_PROCESS)));
+            return Ok(Some((None, Status::NO_PROCESS)));
         }
-        self.progress();
         let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let found = self.search(SearchOperation::Take, &criteria).map(|event| taken(event, communicator));
-        self.found_or_hopeless(found, &criteria)
+        self.look(&criteria, || self.take(&criteria, communicator))
     }
 
-    /// What a probe has found; an error if it has found nothing, and cannot find what it looks for.
-    fn found_or_hopeless<T>(&self, found: Option<T>, criteria: &Criteria) -> Result<Option<T>> {
-        match found {
+    /// MPI_Mprobe.
+    pub fn mprobe(&self, communicator: &Arc<Communicator>, source: i32, tag: i32) -> Result<Matched> {
+        if source == MPI_PROC_NULL {
+            communicator.check_open()?;
+            return Ok((None, Status::NO_PROCESS));
+        }
+        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
+        self.wait_to_find(&criteria, || self.take(&criteria, communicator))
+    }
+
+    /// What a probe finds that does not wait; an error if it finds nothing, and cannot find what it looks for.
+    #[inline(always)]
+    fn look<T>(&self, criteria: &Criteria, find: impl Fn() -> Option<T>) -> Result<Option<T>> {
+        // What has just come is best looked at before it is taken in.
+        let found = find();
+        if found.is_some() {
+            return Ok(found);
+        }
+        let happened = self.progress();
+        match happened.then(find).flatten() {
             None => {
                 self.nic().step_aside();
                 self.reason(criteria.source, criteria.match_bits).map_or(Ok(None), Err)
@@ -105,29 +122,14 @@ impl Process {
         }
     }
 
-    /// MPI_Mprobe.
-    pub fn mprobe(
-        &self,
-        communicator: &Arc<Communicator>,
-        source: i32,
-        tag: i32,
-    ) -> Result<(Message, Status)> {
-        if source == MPI_PROC_NULL {
-            communicator.check_open()?;
-            return Ok((Message::no_process(communicator), Status::NO_PROCESS));
-        }
-        let criteria = Criteria::new(communicator, Plane::PointToPoint, source, tag);
-        let event = self.wait_to_find(SearchOperation::Take, &criteria)?;
-        Ok(taken(event, communicator))
-    }
-
-    fn wait_to_find(&self, operation: SearchOperation, criteria: &Criteria) -> Result<Event> {
+    #[inline(always)]
+    fn wait_to_find<T>(&self, criteria: &Criteria, find: impl Fn() -> Option<T>) -> Result<T> {
         self.count_prober(1);
         let mut looked = false;
-        let event = loop {
+        let found = loop {
             let before = self.nic().arrivals();
-            if let Some(event) = self.search(operation, criteria) {
-                break Ok(event);
+            if let Some(found) = find() {
+                break Ok(found);
             }
             // Mostly it comes soon, and is best looked at before it is taken in.
             looked = !looked && self.nic().awaits_arrival(criteria.source);
@@ -141,7 +143,7 @@ impl Process {
             self.wait_watching(criteria.source, &|| self.nic().arrivals() != before || hopeless());
         };
         self.count_prober(u32::MAX);
-        event
+        found
     }
 
     /// Adds to the number of threads that probe, modulo 2^32.
@@ -154,33 +156,67 @@ impl Process {
         }
     }
 
-    fn search(&self, operation: SearchOperation, criteria: &Criteria) -> Option<Event> {
-        self.nic().search(operation, &criteria.entry(Memory::NONE, 0, 0))
+    /// Looks for a message once.
+    #[inline(always)]
+    fn seek(&self, criteria: &Criteria, communicator: &Communicator) -> Option<Status> {
+        let event = self.nic().search(SearchOperation::Look, &criteria.entry(Memory::NONE, 0, 0))?;
+        Some(probed(&event, communicator))
+    }
+
+    /// The same, and takes it.
+    #[inline(always)]
+    fn take(&self, criteria: &Criteria, communicator: &Arc<Communicator>) -> Option<Matched> {
+        let entry = criteria.entry(Memory::NONE, 0, 0);
+        let (initiator, match_bits, bytes, body) = match self.nic().take_short(&entry) {
+            // The usual case.
+            Some((received, words)) => {
+                let bytes = received.requested_length;
+                (received.initiator, received.match_bits, bytes, Body::Short(words, bytes))
+            }
+            None => {
+                let event = self.nic().search(SearchOperation::Take, &entry)?;
+                (event.initiator, event.match_bits, event.requested_length, Body::Taken(event.taken))
+            }
+        };
+        let status = status_of(initiator, match_bits, bytes, communicator);
+        let (communicator, source) = (Arc::clone(communicator), status.source);
+        Some((Some(Message { communicator, initiator, source, match_bits, body }), status))
     }
 
     /// MPI_Mrecv.
     pub fn receive_message(&self, message: &Message, buffer: Buffer<'_>) -> Result<Status> {
-        let Some(event) = &message.event else { return Ok(Status::NO_PROCESS) };
-        let (data, description) = self.described.data(&buffer);
-        let outcome = match self.receive_taken(event.taken, data) {
-            // The usual case: all of it is there.
-            Posted::Done(completion) => received(&completion, data.length),
-            posted => {
-                let mut operation = receiving(posted, &criteria_of(event), data.length, description);
-                self.wait_operation(&mut operation)
+        let outcome = match &message.body {
+            Body::Short(words, length) => receive_short(message, words, *length, &buffer),
+            Body::Taken(taken) => {
+                let (data, description) = self.described.data(&buffer);
+                match self.receive_taken(*taken, data) {
+                    // The usual case: all of it is there.
+                    Posted::Done(completion) => received(&completion, data.length),
+                    posted => {
+                        let mut operation = receiving(posted, &message.criteria(), data.length, description);
+                        self.wait_operation(&mut operation)
+                    }
+                }
             }
-        };
-        outcome.map(|outcome| status_of(&outcome, &message.communicator))
+        }?;
+        Ok(Status {
+            source: message.source,
+            tag: outcome.tag as i32,
+            error: MPI_SUCCESS,
+            bytes: outcome.bytes,
+            cancelled: false,
+        })
     }
 
     /// MPI_Imrecv.
     pub fn ireceive_message(&self, message: &Message, buffer: Buffer<'_>) -> Arc<Request> {
-        let Some(event) = &message.event else {
-            return Request::complete(Some(&message.communicator), Ok(Status::NO_PROCESS));
+        let Body::Taken(taken) = message.body else {
+            let result = self.receive_message(message, buffer);
+            return Request::complete(Some(&message.communicator), result);
         };
         let (data, description) = self.described.data(&buffer);
-        let posted = self.receive_taken(event.taken, data);
-        let operation = receiving(posted, &criteria_of(event), data.length, description);
+        let posted = self.receive_taken(taken, data);
+        let operation = receiving(posted, &message.criteria(), data.length, description);
         Request::transfer(&message.communicator, operation)
     }
 
@@ -200,12 +236,24 @@ impl Process {
     }
 }
 
-/// What the receive of a message asks for that was taken.
-fn criteria_of(event: &Event) -> Criteria {
-    Criteria { source: Some(event.initiator), match_bits: event.match_bits, ignore_bits: 0 }
-}
-
-fn taken(event: Event, communicator: &Arc<Communicator>) -> (Message, Status) {
-    let status = probed(&event, communicator);
-    (Message { communicator: Arc::clone(communicator), event: Some(event) }, status)
+/// Gives a message of which all is here to its receive.
+fn receive_short(message: &Message, words: &ShortBytes, length: u64, buffer: &Buffer<'_>) -> Result<Outcome> {
+    let placed = length.min(buffer.size());
+    match buffer.contiguous() {
+        Some(address) => write_words(words, address, placed as usize),
+        None => {
+            let bytes = Scratch::new(size_of_val(words));
+            write_words(words, bytes.address(), bytes.len());
+            buffer.datatype.layout().unpack(buffer.count, buffer.address, 0, bytes.address(), placed);
+        }
+    }
+    let completion = Completion {
+        failed: false,
+        initiator: message.initiator,
+        match_bits: message.match_bits,
+        header_data: 0,
+        requested_length: length,
+        placed_length: placed,
+    };
+    received(&completion, buffer.size())
 }

@@ -85,7 +85,7 @@ impl Request {
     }
 
     /// MPI_Start.
-    #[inline]
+    #[inline(always)]
     pub fn start(&self, process: &Process) -> Result<()> {
         // The usual case first.
         if let Kind::Persistent(specification, Some(route)) = &self.kind {
