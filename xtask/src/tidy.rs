@@ -77,6 +77,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "parnass-base",
             "parnass-bootstrap",
             "parnass-counters",
+            "parnass-portals",
+            "parnass-transport",
             "parnass-transport-shm",
             "parnass-tunables",
         ],

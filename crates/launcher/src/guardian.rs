@@ -13,6 +13,7 @@ mod guests;
 mod members;
 mod recovery;
 mod streams;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -243,6 +244,11 @@ struct Guardian {
     polled: Vec<bool>,
     /// The shared memory of the processes that join as the first in their ranks, as the second, ...
     memories: BTreeMap<u32, (OwnedFd, u32)>,
+    /// The one that was made last.
+    memory_of_ranks: Option<OwnedFd>,
+    /// What the ranks were found to do when the time was over, and whether anybody has asked.
+    waiting: BTreeMap<u32, String>,
+    asked: bool,
     /// All such memories, and what is known of each rank, for `--stats`.
     kept: Vec<JobMemory>,
     accounts: BTreeMap<u32, Account>,
@@ -374,6 +380,9 @@ impl Guardian {
             polled: vec![false; sinks.len()],
             sinks,
             memories: BTreeMap::new(),
+            memory_of_ranks: None,
+            waiting: BTreeMap::new(),
+            asked: false,
             kept: Vec::new(),
             accounts: BTreeMap::new(),
             description: None,

@@ -35,6 +35,7 @@ mod memory;
 mod message;
 mod named;
 mod nic;
+mod outside;
 mod parked;
 mod partial;
 mod pipe;
@@ -66,6 +67,7 @@ pub use interface::{
     Ack, Appended, Company, EntryHandle, Event, EventKind, Interface, List, MatchEntry, PortalError,
     ProcessId, Protocol, Put, PutOutcome, Received, SearchOperation, Sink, Ticket, Wheel,
 };
+pub use outside::{Inside, Lying, look_inside};
 pub use parnass_base::access::Access;
 pub use parnass_base::lane::{ShortBytes, write_words};
 pub use parnass_transport::{Follow, MemoryError};

@@ -65,6 +65,11 @@ impl Slab {
         &self.entries[index as usize]
     }
 
+    /// Records from here on were never used.
+    pub fn fresh(&self) -> u32 {
+        self.control.fresh.get().min(self.entries.len() as u32)
+    }
+
     /// Why there is no record left.
     pub fn shortage(&self) -> String {
         let used = self.control.used.get();

@@ -125,6 +125,19 @@ impl JobMemory {
         (station.process.load(Ordering::Acquire), layout::waiting(station.waits_for.get()))
     }
 
+    /// The memory of the NIC of a rank, and that in which it counts, as [`parnass_transport::Transport`] has them: for tools that read from outside.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn nic(&self, rank: u32) -> (Window, Window) {
+        assert!(rank < self.size, "rank {rank} of {}", self.size);
+        (self.nic_memory(rank), self.counter_memory(rank))
+    }
+
+    pub(crate) fn nic_memory(&self, rank: u32) -> Window {
+        self.region.window(PAGE + rank as usize * STRIDE + NIC_AT, layout::NIC_BYTES)
+    }
+
     /// What a rank has counted, and counts: for tools that read from outside.
     ///
     /// # Panics

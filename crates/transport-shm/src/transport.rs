@@ -8,7 +8,7 @@ mod shuttles;
 use crate::kept::Kept;
 use crate::layout::{
     self, ANYBODY, BOARD_AT, BOARD_BYTES, BULK_AT, BULK_BYTES, ELSE, Header, KEPT, KEPT_AT, LANE_RUNS_BYTES,
-    LANES, NIC_AT, NIC_BYTES, Piece, RUNS_AT, SHUTTLE_RUNS_AT, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
+    LANES, Piece, RUNS_AT, SHUTTLE_RUNS_AT, SHUTTLES_AT, SLOTS_AT, STRIDE, Station,
 };
 use crate::memory::JobMemory;
 use crate::patience::Patience;
@@ -357,7 +357,7 @@ impl Transport for SharedMemory {
     }
 
     fn nic_memory(&self, of: u32) -> Window {
-        self.memory.region.window(PAGE + of as usize * STRIDE + NIC_AT, NIC_BYTES)
+        self.memory.nic_memory(of)
     }
 
     fn counter_memory(&self, of: u32) -> Window {

@@ -185,6 +185,7 @@ impl Guardian {
                 self.sinks[usize::from(stream)].close();
                 self.close_output(usize::from(stream));
             }
+            Order::Explain => self.ask_ranks(),
             Order::News { rank, wave, bytes } => self.pass_news(rank, wave, &bytes),
         }
     }

@@ -253,7 +253,9 @@ impl Guardian {
             Report::Started { rank, .. } | Report::Output { rank, .. } | Report::Ended { rank, .. } => {
                 known(*rank)
             }
-            Report::Account { rank, .. } | Report::Appeal { rank, .. } => known(*rank),
+            Report::Account { rank, .. } | Report::Appeal { rank, .. } | Report::Waits { rank, .. } => {
+                known(*rank)
+            }
             Report::Verdict { rank, .. } => rank.is_none_or(known),
             Report::Exchange { parts, .. } => parts.iter().all(|(rank, _)| known(*rank)),
             _ => true,
@@ -300,6 +302,7 @@ impl Guardian {
             Report::Appeal { rank, wave, bytes } if self.above.is_none() => {
                 self.take_appeal(rank, wave, &bytes);
             }
+            Report::Waits { rank, text } => self.note_waiting(rank, text),
             Report::InputTaken(bytes) if self.above.is_none() => {
                 if let Some(feed) = &mut self.feed {
                     feed.window += bytes as usize;

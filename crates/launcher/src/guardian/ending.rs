@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::waiting::ANSWER_DELAY;
 use super::{
     Connection, GRACE, Guardian, KILL_ROUND, LINGER, LOST_DELAY, OUTPUT_CLOSED, Source, TIMED_OUT, timespec,
 };
@@ -318,10 +319,16 @@ impl Guardian {
                 self.lose(rank, 1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
             }
         }
+        if self.deadline.is_some_and(|deadline| deadline <= now) && !self.asked && !self.is_ending() {
+            self.asked = true;
+            self.deadline = Some(now + ANSWER_DELAY);
+            self.ask_ranks();
+        }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
             let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
-            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s"));
+            let told = self.told_of_waiting();
+            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s{told}"));
         }
         self.look_at_agents(now);
         if self.above.is_none() && !self.finishing {

@@ -188,6 +188,7 @@ impl Guardian {
         if !self.memories.contains_key(&wave) {
             let memory = JobMemory::create(size)?;
             self.keep_memory(&memory)?;
+            self.memory_of_ranks = Some(memory.try_clone()?);
             self.memories.insert(wave, (memory, size));
         }
         let (memory, missing) = self.memories.get_mut(&wave).expect("it has just been made");
