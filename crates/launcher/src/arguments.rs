@@ -203,7 +203,7 @@ const OPTIONS: &[Opt] = &[
         names: &["timeout"],
         values: &["SECONDS"],
         what: What::Timeout,
-        help: "end the job after this time, with exit code 124, and say who waits for whom",
+        help: "end the job after this time; say who waits for whom",
     },
     Opt {
         names: &["output", "output-filename"],
