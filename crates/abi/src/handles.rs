@@ -472,13 +472,7 @@ impl<T: Class> Table<T> {
             return Ok(());
         }
         if *chunks == MOST_OBJECTS >> CHUNK_BITS {
-            return Err(Error::new(
-                MPI_ERR_NO_MEM,
-                format!(
-                    "{MOST_OBJECTS} objects of the class {} are alive, and there can be no more; free or complete some",
-                    T::NOUN
-                ),
-            ));
+            return Err(too_many::<T>(MOST_OBJECTS, "free or complete some"));
         }
         let slots = self.add_chunk(*chunks);
         *chunks += 1;
@@ -636,6 +630,14 @@ pub fn bad<T: Class>(handle: usize, name: &str) -> Error {
         format!("{name} ({handle:#x}) is not a handle; a valid {noun} is needed")
     };
     Error::new(T::ERROR, text)
+}
+
+/// Says that `most` objects of a class are alive, and what to do with them.
+#[cold]
+pub fn too_many<T: Class>(most: usize, remedy: &str) -> Error {
+    let noun = T::NOUN;
+    let text = format!("{most} objects of the class {noun} are alive, and there can be no more; {remedy}");
+    Error::new(MPI_ERR_NO_MEM, text)
 }
 
 /// Which class a handle would belong to.

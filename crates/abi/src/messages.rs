@@ -3,11 +3,10 @@
 //! A program that probes for each message has one of them at a time, and asks nothing of it but to be received. So its handle is the number of a
 //! place here and which life of that place it is: in a table of objects that several threads may use at once it would cost more than a short message.
 
-use crate::handles::{Class, GENERATION_MASK, INDEX_BITS, Table};
+use crate::handles::{GENERATION_MASK, INDEX_BITS, Table, too_many};
 use crate::objects::Message;
 use parnass_base::guarded::Guarded;
-use parnass_mpi::constants::MPI_ERR_NO_MEM;
-use parnass_mpi::{Error, Result};
+use parnass_mpi::Result;
 
 /// Half of what an index says: threads that find room at the same time all have it.
 const MOST: usize = 1 << (INDEX_BITS - 1);
@@ -52,15 +51,11 @@ pub fn keep(message: Message) -> usize {
 #[inline]
 pub fn check_room() -> Result<()> {
     let messages = MESSAGES.lock();
-    if messages.free.is_empty() && messages.places.len() >= MOST { Err(too_many()) } else { Ok(()) }
-}
-
-#[cold]
-fn too_many() -> Error {
-    let noun = Message::NOUN;
-    let text =
-        format!("{MOST} objects of the class {noun} are alive, and there can be no more; receive some");
-    Error::new(MPI_ERR_NO_MEM, text)
+    if messages.free.is_empty() && messages.places.len() >= MOST {
+        Err(too_many::<Message>(MOST, "receive some"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether there is a message with this handle.

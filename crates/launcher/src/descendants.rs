@@ -76,11 +76,16 @@ pub fn list(spared: &[Pid]) -> Vec<Pid> {
 
 /// The parent of a process that has not ended yet.
 fn parent_of(process: i32) -> Option<i32> {
+    let (state, parent) = state_and_parent(process)?;
+    (!matches!(state, 'Z' | 'X')).then_some(parent)
+}
+
+/// The state of a process, a letter of proc(5), and its parent.
+pub fn state_and_parent(process: i32) -> Option<(char, i32)> {
     // The name in parentheses may hold anything, parentheses too; state and parent follow the last one.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
-    fields.next()?.parse().ok()
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 /// Sends `signal` to every descendant, once, but to none that is spared.

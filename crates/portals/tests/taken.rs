@@ -14,37 +14,13 @@ const IGNORED: [u64; 2] = [0, 3];
 
 #[derive(Clone, Debug)]
 enum Step {
-    Put {
-        source: u32,
-        bits: u64,
-        length: usize,
-    },
-    Append {
-        source: u32,
-        bits: u64,
-        ignored: usize,
-    },
-    Soon {
-        source: u32,
-        bits: u64,
-        ignored: usize,
-    },
-    Search {
-        take: bool,
-        source: u32,
-        bits: u64,
-        ignored: usize,
-    },
-    Receive {
-        which: usize,
-    },
-    /// [`Interface::take_short`]; whether it must be what receives the message.
-    Short {
-        source: u32,
-        bits: u64,
-        ignored: usize,
-        sure: bool,
-    },
+    Put { source: u32, bits: u64, length: usize },
+    Append { source: u32, bits: u64, ignored: usize },
+    Soon { source: u32, bits: u64, ignored: usize },
+    Search { take: bool, source: u32, bits: u64, ignored: usize },
+    Receive { which: usize },
+    // [`Interface::take_short`]; whether it must be what receives the message.
+    Short { sure: bool, source: u32, bits: u64, ignored: usize },
     Progress,
 }
 

@@ -324,7 +324,8 @@ impl Guardian {
             self.deadline = Some(now + ANSWER_DELAY);
             self.ask_ranks();
         }
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+        let told = self.asked && !self.is_ending() && self.have_told();
+        if told || self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
             let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
             let told = self.told_of_waiting();

@@ -3,7 +3,7 @@
 //! Each guardian reads what its ranks show in the memory that they share: no rank has to answer, and a stopped one is told of like any other.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parnass_portals::{Inside, Lying, look_inside};
 use parnass_transport::Waiting;
@@ -11,6 +11,7 @@ use parnass_transport_shm::JobMemory;
 
 use super::Guardian;
 use crate::agent::frames::{Order, Report};
+use crate::descendants;
 use crate::report::counted;
 
 /// What a rank does that has not begun.
@@ -37,20 +38,12 @@ impl Guardian {
                 continue;
             }
             let connection = self.ranks[rank].member.and_then(|member| self.connections[member].as_ref());
-            let told = match (&memory, connection) {
-                (_, Some(connection)) if connection.finalized => "in or after MPI_Finalize".to_owned(),
-                (Some(memory), Some(_)) if memory.observe(local as u32).0 != 0 => {
-                    let (process, waiting) = memory.observe(local as u32);
-                    let waiting = match waiting {
-                        Waiting::For(peer) => Some(Some(peer)),
-                        Waiting::Not => None,
-                        _ => Some(None),
-                    };
-                    let (nic, counters) = memory.nic(local as u32);
-                    describe(state(process), waiting, &look_inside(&nic, &counters), size)
-                }
-                (_, Some(_)) => "in MPI_Init".to_owned(),
-                (_, None) => OUTSIDE.to_owned(),
+            let attached = memory.as_ref().and_then(|memory| attached(memory, local as u32));
+            let told = match (connection, attached) {
+                (None, _) => OUTSIDE.to_owned(),
+                (Some(connection), _) if connection.finalized => "in or after MPI_Finalize".to_owned(),
+                (Some(_), None) => "in MPI_Init".to_owned(),
+                (Some(_), Some((state, waiting, inside))) => describe(state, waiting, &inside, size),
             };
             self.note_waiting(rank as u32, told);
         }
@@ -62,11 +55,13 @@ impl Guardian {
             self.report(Report::Waits { rank, text });
         } else {
             self.waiting.insert(rank, text);
-            let is_told = |rank: usize| self.waiting.contains_key(&(rank as u32));
-            if self.ranks.iter().enumerate().all(|(number, rank)| !rank.is_running() || is_told(number)) {
-                self.deadline = Some(Instant::now());
-            }
         }
+    }
+
+    /// Whether it was found out of every rank.
+    pub(super) fn have_told(&self) -> bool {
+        let told = |rank: usize| self.waiting.contains_key(&(rank as u32));
+        self.ranks.iter().enumerate().all(|(number, rank)| !rank.is_running() || told(number))
     }
 
     /// What was found out, for the user: empty, as of a program that is none of MPI, or lines that begin with a line's end.
@@ -75,20 +70,22 @@ impl Guardian {
     }
 }
 
-/// The state of a process, as proc(5) has it.
-fn state(process: u32) -> char {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('?')
+/// The state of the process of a rank (proc(5)), for whom it waits, and what lies in its NIC; `None` before it has attached.
+fn attached(memory: &JobMemory, local: u32) -> Option<(char, Waiting, Inside)> {
+    let (process, waiting) = memory.observe(local);
+    let state = descendants::state_and_parent(process as i32).map_or('?', |(state, _)| state);
+    let (nic, counters) = memory.nic(local);
+    (process != 0).then(|| (state, waiting, look_inside(&nic, &counters)))
 }
 
-/// What a rank does. `waiting`: it waits in a call, for any or for one.
-fn describe(state: char, waiting: Option<Option<u32>>, inside: &Inside, size: usize) -> String {
+/// What a rank does.
+fn describe(state: char, waiting: Waiting, inside: &Inside, size: usize) -> String {
     let mut text = match (state, waiting) {
         ('T' | 't', _) => "stopped, by a signal or a debugger".to_owned(),
-        (_, Some(Some(rank))) => format!("waiting in MPI for {}", of_job(rank, size)),
-        (_, Some(None)) => "waiting in MPI".to_owned(),
-        ('R', None) => "computing, or asking MPI again and again".to_owned(),
-        (_, None) => "waiting for something outside MPI".to_owned(),
+        (_, Waiting::For(rank)) => format!("waiting in MPI for {}", of_job(rank, size)),
+        (_, Waiting::ForAny | Waiting::ForElse) => "waiting in MPI".to_owned(),
+        ('R', Waiting::Not) => "computing, or asking MPI again and again".to_owned(),
+        (_, Waiting::Not) => "waiting for something outside MPI".to_owned(),
     };
     for (what, lying) in [("receives posted", &inside.receives), ("arrived, not received", &inside.messages)]
     {
@@ -136,13 +133,12 @@ fn name(lying: &Lying, size: usize) -> String {
 
 /// A line for all ranks that do the same.
 fn lines(told: &BTreeMap<u32, String>) -> String {
-    let mut groups: Vec<(&str, Vec<u32>)> = Vec::new();
+    let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (&rank, text) in told {
-        match groups.iter_mut().find(|(known, _)| known == text) {
-            Some((_, ranks)) => ranks.push(rank),
-            None => groups.push((text, vec![rank])),
-        }
+        groups.entry(text).or_default().push(rank);
     }
+    let mut groups: Vec<(&str, Vec<u32>)> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, ranks)| ranks[0]);
     let mut lines: String =
         groups.iter().take(LINES).map(|(text, ranks)| format!("\n  {} {text}", named(ranks))).collect();
     let left: usize = groups.iter().skip(LINES).map(|(_, ranks)| ranks.len()).sum();
@@ -185,19 +181,19 @@ mod tests {
             messages: vec![lying(Some(1), 8, 0), lying(Some(9), 3 << 33 | 2, 0), lying(Some(1), 8, 0)],
         };
         assert_eq!(
-            describe('S', Some(Some(1)), &inside, 4),
+            describe('S', Waiting::For(1), &inside, 4),
             "waiting in MPI for rank 1; receives posted: from rank 1 with tag 7; arrived, not received: \
              from a process of another world with tag 2, not on MPI_COMM_WORLD, from rank 1 with tag 8 (2 times)"
         );
         let inside =
             Inside { receives: vec![lying(None, 0, TAG), lying(Some(2), OF_LIBRARY, 0)], messages: vec![] };
         assert_eq!(
-            describe('S', Some(None), &inside, 4),
+            describe('S', Waiting::ForElse, &inside, 4),
             "waiting in MPI; receives posted: from any rank with any tag, from rank 2, of a collective operation"
         );
-        assert!(describe('T', Some(None), &Inside::default(), 4).starts_with("stopped"));
-        assert!(describe('R', None, &Inside::default(), 4).starts_with("computing"));
-        assert!(describe('S', None, &Inside::default(), 4).ends_with("outside MPI"));
+        assert!(describe('T', Waiting::ForAny, &Inside::default(), 4).starts_with("stopped"));
+        assert!(describe('R', Waiting::Not, &Inside::default(), 4).starts_with("computing"));
+        assert!(describe('S', Waiting::Not, &Inside::default(), 4).ends_with("outside MPI"));
     }
 
     #[test]

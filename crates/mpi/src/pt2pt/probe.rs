@@ -12,7 +12,7 @@ use crate::request::slots::Completion;
 use crate::request::{Outcome, Request, Status};
 use parnass_base::Scratch;
 use parnass_base::atomics::Ordering;
-use parnass_portals::{Appended, Event, Memory, ProcessId, SearchOperation, ShortBytes, write_words};
+use parnass_portals::{Appended, Memory, ProcessId, SearchOperation, ShortBytes, write_words};
 use std::sync::Arc;
 
 /// A message that a matched probe has taken out of the queue (MPI_Message).
@@ -49,13 +49,8 @@ impl Message {
 /// What a matched probe finds: a message, or MPI_MESSAGE_NO_PROC where it looked for one of MPI_PROC_NULL; and what a probe tells of it.
 pub type Matched = (Option<Message>, Status);
 
-fn status_of(initiator: ProcessId, match_bits: u64, bytes: u64, communicator: &Communicator) -> Status {
-    let (source, tag) = (communicator.rank_of(initiator), match_bits as u32 as i32);
-    Status { source, tag, error: MPI_SUCCESS, bytes, cancelled: false }
-}
-
-fn probed(event: &Event, communicator: &Communicator) -> Status {
-    status_of(event.initiator, event.match_bits, event.requested_length, communicator)
+fn status(source: i32, match_bits: u64, bytes: u64) -> Status {
+    Status { source, tag: match_bits as u32 as i32, error: MPI_SUCCESS, bytes, cancelled: false }
 }
 
 impl Process {
@@ -160,7 +155,7 @@ impl Process {
     #[inline(always)]
     fn seek(&self, criteria: &Criteria, communicator: &Communicator) -> Option<Status> {
         let event = self.nic().search(SearchOperation::Look, &criteria.entry(Memory::NONE, 0, 0))?;
-        Some(probed(&event, communicator))
+        Some(status(communicator.rank_of(event.initiator), event.match_bits, event.requested_length))
     }
 
     /// The same, and takes it.
@@ -178,9 +173,9 @@ impl Process {
                 (event.initiator, event.match_bits, event.requested_length, Body::Taken(event.taken))
             }
         };
-        let status = status_of(initiator, match_bits, bytes, communicator);
-        let (communicator, source) = (Arc::clone(communicator), status.source);
-        Some((Some(Message { communicator, initiator, source, match_bits, body }), status))
+        let (communicator, source) = (Arc::clone(communicator), communicator.rank_of(initiator));
+        let message = Message { communicator, initiator, source, match_bits, body };
+        Some((Some(message), status(source, match_bits, bytes)))
     }
 
     /// MPI_Mrecv.
@@ -199,13 +194,7 @@ impl Process {
                 }
             }
         }?;
-        Ok(Status {
-            source: message.source,
-            tag: outcome.tag as i32,
-            error: MPI_SUCCESS,
-            bytes: outcome.bytes,
-            cancelled: false,
-        })
+        Ok(status(message.source, message.match_bits, outcome.bytes))
     }
 
     /// MPI_Imrecv.
