@@ -40,6 +40,15 @@ static void absent(void)
     MPI_Recv(bytes, 1, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, own, MPI_STATUS_IGNORE);
 }
 
+/* Waits for a world that hangs itself. */
+static void worlds(char *program)
+{
+    MPI_Comm others;
+    char *arguments[] = {"tags", NULL};
+    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others, MPI_ERRCODES_IGNORE);
+    MPI_Barrier(others);
+}
+
 int main(int argc, char **argv)
 {
     const char *why = argc > 1 ? argv[1] : "";
@@ -50,6 +59,8 @@ int main(int argc, char **argv)
         sends();
     else if (strcmp(why, "absent") == 0)
         absent();
+    else if (strcmp(why, "worlds") == 0)
+        worlds(argv[0]);
     CHECK(0, "nothing hangs that is called %s", why);
     return check_end("hang");
 }

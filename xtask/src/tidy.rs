@@ -34,6 +34,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("parnass-transport-ofi", &["parnass-base", "parnass-transport", "parnass-transport-stream"]),
     ("parnass-transport-tcp", &["parnass-base", "parnass-transport", "parnass-transport-stream"]),
     ("parnass-transport-hybrid", &["parnass-base", "parnass-transport"]),
+    ("parnass-stacks", &["parnass-base"]),
     ("parnass-portals", &["parnass-base", "parnass-counters", "parnass-transport"]),
     ("parnass-bootstrap", &["parnass-base"]),
     (
@@ -78,6 +79,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "parnass-bootstrap",
             "parnass-counters",
             "parnass-portals",
+            "parnass-stacks",
             "parnass-transport",
             "parnass-transport-shm",
             "parnass-tunables",

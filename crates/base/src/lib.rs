@@ -37,6 +37,7 @@ pub mod shuttle;
 mod slot;
 pub mod socket;
 mod torn;
+pub mod traced;
 
 pub use address::{Scratch, UserAddress};
 pub use ahead::Ahead;

@@ -336,7 +336,8 @@ pub fn help() -> String {
     text.push_str(
         "\nA part is what stands between colons. One dash or two are the same, and --name=value is --name value.\n\
          Standard input goes to rank 0. The exit code is that of the first rank that fails, 128 + N if it was\n\
-         killed by signal N, or the code given to MPI_Abort. Interrupt twice (Ctrl-C) to kill the job at once.\n\
+         killed by signal N, or the code given to MPI_Abort. Interrupt twice (Ctrl-C) to kill the job at once;\n\
+         SIGQUIT (Ctrl-\\) asks what the ranks do, and for whom they wait.\n\
          `parnass info` tells what this installation can do.\n",
     );
     text

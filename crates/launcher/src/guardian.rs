@@ -7,6 +7,7 @@
 mod above;
 mod agents;
 mod books;
+mod calls;
 mod ending;
 mod exchange;
 mod guests;
@@ -42,6 +43,7 @@ use above::Above;
 use agents::{Agent, Feed};
 use exchange::Exchanges;
 use guests::Guests;
+use waiting::Inquiry;
 
 /// Between the request to end (SIGTERM) and the order (SIGKILL).
 const GRACE: Duration = Duration::from_secs(2);
@@ -246,9 +248,9 @@ struct Guardian {
     memories: BTreeMap<u32, (OwnedFd, u32)>,
     /// The one that was made last.
     memory_of_ranks: Option<OwnedFd>,
-    /// What the ranks were found to do when the time was over, and whether anybody has asked.
-    waiting: BTreeMap<u32, String>,
-    asked: bool,
+    /// What is being found out of the ranks, and what was found out before the user's signal was passed on, where all have slept.
+    inquiry: Option<Inquiry>,
+    at_signal: String,
     /// All such memories, and what is known of each rank, for `--stats`.
     kept: Vec<JobMemory>,
     accounts: BTreeMap<u32, Account>,
@@ -381,8 +383,8 @@ impl Guardian {
             sinks,
             memories: BTreeMap::new(),
             memory_of_ranks: None,
-            waiting: BTreeMap::new(),
-            asked: false,
+            inquiry: None,
+            at_signal: String::new(),
             kept: Vec::new(),
             accounts: BTreeMap::new(),
             description: None,

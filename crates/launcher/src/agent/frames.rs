@@ -11,7 +11,7 @@ use parnass_bootstrap::wire::{Decoder, Encoder};
 use crate::stats::Account;
 
 /// Counts up when a frame changes its meaning.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// No frame is longer. The longest are the parts of an exchange among all ranks.
 pub const FRAME_BYTES_MAXIMUM: usize = 64 << 20;
 
@@ -42,8 +42,8 @@ pub enum Order {
     CloseOutput(u8),
     /// Tell a rank, or all ranks, some news; those who have joined their ranks as the `wave`-th, or all.
     News { rank: Option<u32>, wave: Option<u32>, bytes: Vec<u8> },
-    /// Say what each rank does that is still running.
-    Explain,
+    /// Say what each rank does that is still running. `thorough`: take time for it, and have the worlds say so too that ranks have started.
+    Explain { thorough: bool },
 }
 
 /// How a report ends a job, if it does.
@@ -91,8 +91,8 @@ pub enum Report {
     Account { rank: u32, account: Account },
     /// A rank, the process that has joined it as the `wave`-th, has something for other ranks.
     Appeal { rank: u32, wave: u32, bytes: Vec<u8> },
-    /// What a rank does, for the user.
-    Waits { rank: u32, text: String },
+    /// What a rank does, for the user, and whether it sleeps in MPI until something comes.
+    Waits { rank: u32, sleeps: bool, text: String },
 }
 
 /// A message that travels in a frame.
@@ -125,7 +125,7 @@ impl Frame for Order {
             Order::News { rank, wave, bytes } => {
                 encoder.u8(11).u32(rank.unwrap_or(u32::MAX)).u32(wave.unwrap_or(u32::MAX)).raw(bytes)
             }
-            Order::Explain => encoder.u8(12),
+            Order::Explain { thorough } => encoder.u8(12).u8(u8::from(*thorough)),
         };
         encoder.finish()
     }
@@ -152,7 +152,7 @@ impl Frame for Order {
                 let (rank, wave) = (named(decoder.u32()?), named(decoder.u32()?));
                 return Some(Order::News { rank, wave, bytes: decoder.rest().to_vec() });
             }
-            12 => Order::Explain,
+            12 => Order::Explain { thorough: decoder.u8()? != 0 },
             _ => return None,
         };
         decoder.end().map(|()| order)
@@ -194,7 +194,9 @@ impl Frame for Report {
                 &mut encoder
             }
             Report::Appeal { rank, wave, bytes } => encoder.u8(12).u32(*rank).u32(*wave).raw(bytes),
-            Report::Waits { rank, text } => encoder.u8(13).u32(*rank).raw(text.as_bytes()),
+            Report::Waits { rank, sleeps, text } => {
+                encoder.u8(13).u32(*rank).u8(u8::from(*sleeps)).raw(text.as_bytes())
+            }
         };
         encoder.finish()
     }
@@ -235,7 +237,10 @@ impl Frame for Report {
                 let (rank, wave) = (decoder.u32()?, decoder.u32()?);
                 return Some(Report::Appeal { rank, wave, bytes: decoder.rest().to_vec() });
             }
-            13 => return Some(Report::Waits { rank: decoder.u32()?, text: text(decoder.rest()) }),
+            13 => {
+                let (rank, sleeps) = (decoder.u32()?, decoder.u8()? != 0);
+                return Some(Report::Waits { rank, sleeps, text: text(decoder.rest()) });
+            }
             _ => return None,
         };
         decoder.end().map(|()| report)
@@ -293,7 +298,8 @@ mod tests {
                 Order::Kill,
                 Order::Finish,
                 Order::Ping,
-                Order::Explain
+                Order::Explain { thorough: true },
+                Order::Explain { thorough: false }
             ]),
             (0u8..2).prop_map(Order::CloseOutput),
             bytes().prop_map(Order::Input),
@@ -325,7 +331,11 @@ mod tests {
             (any::<u32>(), any::<u32>(), prop::collection::vec(part, 0..5))
                 .prop_map(|(wave, round, parts)| Report::Exchange { wave, round, parts }),
             any::<u32>().prop_map(Report::InputTaken),
-            (any::<u32>(), "[a-z ]{0,20}").prop_map(|(rank, text)| Report::Waits { rank, text }),
+            (any::<u32>(), any::<bool>(), "[a-z ]{0,20}").prop_map(|(rank, sleeps, text)| Report::Waits {
+                rank,
+                sleeps,
+                text
+            }),
             any::<u32>().prop_map(Report::Guests),
             (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(rank, cpu_us, peak_kib)| Report::Account {
                 rank,

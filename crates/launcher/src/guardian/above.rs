@@ -185,7 +185,7 @@ impl Guardian {
                 self.sinks[usize::from(stream)].close();
                 self.close_output(usize::from(stream));
             }
-            Order::Explain => self.ask_ranks(),
+            Order::Explain { thorough } => self.ask_ranks(thorough),
             Order::News { rank, wave, bytes } => self.pass_news(rank, wave, &bytes),
         }
     }

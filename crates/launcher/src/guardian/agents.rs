@@ -302,7 +302,7 @@ impl Guardian {
             Report::Appeal { rank, wave, bytes } if self.above.is_none() => {
                 self.take_appeal(rank, wave, &bytes);
             }
-            Report::Waits { rank, text } => self.note_waiting(rank, text),
+            Report::Waits { rank, sleeps, text } => self.note_waiting(rank, sleeps, text),
             Report::InputTaken(bytes) if self.above.is_none() => {
                 if let Some(feed) = &mut self.feed {
                     feed.window += bytes as usize;

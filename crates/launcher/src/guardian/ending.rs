@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::waiting::ANSWER_DELAY;
+use super::waiting::Why;
 use super::{
     Connection, GRACE, Guardian, KILL_ROUND, LINGER, LOST_DELAY, OUTPUT_CLOSED, Source, TIMED_OUT, timespec,
 };
@@ -196,7 +196,7 @@ impl Guardian {
         }
         let text = match self.caller {
             Some(_) => String::new(), // The mpiexec above says it.
-            None => format!("the job was ended by {}", report::signal_name(signal).0),
+            None => format!("the job was ended by {}{}", report::signal_name(signal).0, self.at_signal),
         };
         self.end(128 + signal as u8, &text);
     }
@@ -242,10 +242,16 @@ impl Guardian {
 
     pub(super) fn forward(&mut self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
-        self.order_all(&Order::Signal(number));
-        if signal == Signal::INT || signal == Signal::QUIT {
+        if signal == Signal::QUIT {
+            // Below, the user asks the guardian at the top.
+            return if self.above.is_none() {
+                self.inquire(Why::Question)
+            };
+        }
+        if signal == Signal::INT {
             self.interrupts += 1;
             if self.interrupts > 1 {
+                self.order_all(&Order::Signal(number));
                 self.code.get_or_insert(128 + number as u8);
                 self.kill_at = Some(Instant::now());
                 self.impatient = true;
@@ -256,7 +262,21 @@ impl Guardian {
                 return;
             }
         }
-        let deadly = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal);
+        // Who ends a job may do so because it hangs.
+        let may_hang = self.all_started() && self.ranks.iter().any(Rank::is_running) && !self.is_ending();
+        let is_first = self.signals == 0 && !self.is_asked_by_signal();
+        let is_users = self.above.is_none() && self.caller.is_none();
+        if (signal == Signal::INT || signal == Signal::TERM) && may_hang && is_first && is_users {
+            return self.inquire(Why::Signal(number));
+        }
+        self.pass_on(number);
+    }
+
+    /// Gives a signal to the ranks.
+    pub(super) fn pass_on(&mut self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        self.order_all(&Order::Signal(number));
+        let deadly = [Signal::INT, Signal::TERM, Signal::HUP].contains(&signal);
         if deadly {
             self.signals += 1;
             self.forwarded = Some(number);
@@ -295,7 +315,8 @@ impl Guardian {
         let own = self.own.iter().map(|&rank| &self.ranks[rank]);
         let lost = own.filter(|rank| rank.is_running()).filter_map(|rank| rank.lost);
         let lost = lost.map(|since| since + LOST_DELAY);
-        let times = [self.deadline, self.term_at, self.kill_at];
+        let answered = self.inquiry.as_ref().map(|inquiry| inquiry.until);
+        let times = [self.deadline, self.term_at, self.kill_at, answered];
         let times = times.into_iter().flatten().chain(self.next_look()).chain(self.next_telling());
         let next = times.chain(unfinished).chain(lost).min()?;
         Some(next.saturating_duration_since(Instant::now()))
@@ -319,18 +340,14 @@ impl Guardian {
                 self.lose(rank, 1, &format!("{name}: its MPI process {process} ended without MPI_Finalize"));
             }
         }
-        if self.deadline.is_some_and(|deadline| deadline <= now) && !self.asked && !self.is_ending() {
-            self.asked = true;
-            self.deadline = Some(now + ANSWER_DELAY);
-            self.ask_ranks();
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            // A job that is ending has time for the readers of its output.
+            self.deadline = self.is_ending().then_some(now + GRACE);
+            if !self.is_ending() {
+                self.inquire(Why::TimeLimit);
+            }
         }
-        let told = self.asked && !self.is_ending() && self.have_told();
-        if told || self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
-            let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
-            let told = self.told_of_waiting();
-            self.end(TIMED_OUT, &format!("the job was ended after its time limit of {seconds} s{told}"));
-        }
+        self.conclude_inquiry(now);
         self.look_at_agents(now);
         if self.above.is_none() && !self.finishing {
             self.finishing = self.all_started()
