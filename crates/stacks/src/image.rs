@@ -10,7 +10,7 @@ use std::sync::Arc;
 use addr2line::Loader;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 
 use crate::Place;
 
@@ -33,6 +33,8 @@ pub struct Image {
     sections: ExplicitModuleSectionInfo<Bytes>,
     /// Read when it is asked for.
     names: OnceCell<Option<Loader>>,
+    /// Where the state of a Python interpreter lies in it, and the number of its version, which has a place since 3.11.
+    python: Option<(u64, Option<u64>)>,
 }
 
 impl fmt::Debug for Image {
@@ -71,11 +73,21 @@ impl Image {
             debug_frame: data(".debug_frame"),
             ..Default::default()
         };
-        Some(Image { path: path.to_owned(), segments, sections, names: OnceCell::new() })
+        let is_python = path.file_name().is_some_and(|name| name.to_string_lossy().contains("python"));
+        let address = |name: &str| {
+            let mut symbols = file.dynamic_symbols();
+            symbols.find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address())
+        };
+        let python = is_python.then(|| Some((address("_PyRuntime")?, address("Py_Version")))).flatten();
+        Some(Image { path: path.to_owned(), segments, sections, names: OnceCell::new(), python })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub fn python(&self) -> Option<(u64, Option<u64>)> {
+        self.python
     }
 
     /// What addresses of the file are to be added to be those of a process that has mapped it at `start` from `offset` on.

@@ -8,11 +8,11 @@
 
 mod image;
 mod maps;
+mod memory;
+mod python;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -20,6 +20,8 @@ use framehop::{CacheNative, Unwinder, UnwinderNative};
 use parnass_base::traced::{Registers, stopped};
 
 use image::{Bytes, Image};
+use memory::Memory;
+use python::Python;
 
 /// Threads of a process that are looked at, and frames of each.
 const THREADS: usize = 64;
@@ -32,6 +34,8 @@ pub struct Thread {
     pub number: i32,
     /// Where it is, and what has called that, innermost first. Cut off where a stack cannot be followed.
     pub frames: Vec<Frame>,
+    /// The functions of a Python program that it is in, innermost first. None where it runs no Python, or of a version that is not known here.
+    pub python: Vec<Place>,
 }
 
 /// A place in the code.
@@ -61,6 +65,11 @@ impl Frame {
     /// Whether it is of the program itself, not of a library.
     pub fn is_own(&self) -> bool {
         self.is_own
+    }
+
+    /// Whether it is of an interpreter of Python.
+    pub fn is_python(&self) -> bool {
+        self.image.as_ref().is_some_and(|image| image.python().is_some())
     }
 
     /// The symbol of the linker that it lies in, as it stands in the file.
@@ -109,7 +118,7 @@ impl Observer {
     /// The process may not be looked at, or has ended.
     pub fn threads(&mut self, process: i32) -> io::Result<Vec<Thread>> {
         let text = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
-        let memory = File::open(format!("/proc/{process}/mem"))?;
+        let memory = Memory::of(process)?;
         let mut unwinder: UnwinderNative<Bytes, _> = UnwinderNative::new();
         let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
         let mut placed = Vec::new();
@@ -119,6 +128,7 @@ impl Observer {
             unwinder.add_module(image.module(file.range.clone(), bias));
             placed.push(Placed { range: file.range, bias, is_own: file.path == program, image });
         }
+        let python = placed.iter().find_map(|placed| interpreter(placed, &memory));
         let mut numbers: Vec<i32> = std::fs::read_dir(format!("/proc/{process}/task"))?
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -128,11 +138,14 @@ impl Observer {
         let mut refused = None;
         let mut threads = Vec::new();
         for number in numbers.into_iter().take(THREADS) {
-            let followed = stopped(number, |registers| follow(registers, &unwinder, &mut cache, &memory));
+            let followed = stopped(number, |registers| {
+                let python = python.map_or_else(Vec::new, |python| python.places(&memory, number));
+                (follow(registers, &unwinder, &mut cache, &memory), python)
+            });
             match followed {
-                Ok(addresses) => {
+                Ok((addresses, python)) => {
                     let frames = addresses.into_iter().map(|address| frame(address, &placed)).collect();
-                    threads.push(Thread { number, frames });
+                    threads.push(Thread { number, frames, python });
                 }
                 Err(error) => refused = Some(error),
             }
@@ -164,17 +177,13 @@ fn follow(
     registers: Registers,
     unwinder: &UnwinderNative<Bytes, framehop::MayAllocateDuringUnwind>,
     cache: &mut CacheNative<framehop::MayAllocateDuringUnwind>,
-    memory: &File,
+    memory: &Memory,
 ) -> Vec<u64> {
     #[cfg(target_arch = "aarch64")]
     let start = framehop::UnwindRegsNative::new(registers.link, registers.stack, registers.frame);
     #[cfg(target_arch = "x86_64")]
     let start = framehop::UnwindRegsNative::new(registers.instruction, registers.stack, registers.frame);
-    let mut read = |address: u64| {
-        let mut word = [0; 8];
-        memory.read_exact_at(&mut word, address).map_err(drop)?;
-        Ok(u64::from_ne_bytes(word))
-    };
+    let mut read = |address: u64| memory.word(address).ok_or(());
     let mut frames = unwinder.iter_frames(registers.instruction, start, cache, &mut read);
     let mut addresses = Vec::new();
     while let Ok(Some(frame)) = frames.next() {
@@ -184,6 +193,12 @@ fn follow(
         }
     }
     addresses
+}
+
+/// The interpreter of Python, if this file has it.
+fn interpreter(placed: &Placed, memory: &Memory) -> Option<Python> {
+    let (runtime, version) = placed.image.python()?;
+    Python::at(memory, placed.bias.wrapping_add(runtime), placed.bias.wrapping_add(version?))
 }
 
 fn frame(address: u64, placed: &[Placed]) -> Frame {
@@ -201,6 +216,7 @@ fn frame(address: u64, placed: &[Placed]) -> Frame {
 mod tests {
     use super::*;
     use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
 
     /// A child that sleeps, and is ended with the test.
     struct Sleeper(Child);
@@ -212,38 +228,73 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_stack_of_a_child_is_named_to_its_begin() {
-        let child = Sleeper(Command::new("sleep").arg("1000").spawn().unwrap());
+    /// The threads of a child once `is_there` says so of them, or after ten seconds; `None` where nobody may look at them.
+    fn look(child: &Sleeper, is_there: fn(&[Thread]) -> bool) -> Option<Vec<Told>> {
         let process = child.0.id() as i32;
         let look = move || {
             let mut observer = Observer::default();
-            let names = |thread: &Thread| {
-                let symbols = thread.frames.iter().filter_map(|frame| frame.symbol().map(str::to_owned));
-                (symbols.collect::<Vec<_>>(), thread.frames.iter().filter(|frame| frame.is_own()).count())
-            };
-            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            let deadline = Instant::now() + Duration::from_secs(10);
             loop {
-                // Until it has come so far.
-                let threads =
-                    observer.threads(process).map(|threads| threads.iter().map(names).collect::<Vec<_>>());
-                let sleeps = |threads: &Vec<(Vec<String>, usize)>| {
-                    threads.len() == 1 && threads[0].0.iter().any(|symbol| symbol.contains("nanosleep"))
-                };
-                if threads.as_ref().is_ok_and(sleeps) || std::time::Instant::now() > deadline {
-                    return threads;
+                match observer.threads(process) {
+                    Ok(threads) if is_there(&threads) || Instant::now() > deadline => {
+                        return Some(threads.iter().map(told).collect());
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return None,
+                    _ => std::thread::sleep(Duration::from_millis(1)),
                 }
             }
         };
-        match std::thread::spawn(look).join().unwrap() {
-            Ok(threads) => {
-                let [(symbols, own)] = &threads[..] else { panic!("{threads:?}") };
-                assert!(symbols[0].contains("nanosleep"), "{symbols:?}");
-                assert!(symbols.iter().any(|symbol| symbol.starts_with("__libc_start_main")), "{symbols:?}");
-                assert!(*own > 0);
-            }
-            Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied),
-        }
+        std::thread::spawn(look).join().unwrap()
+    }
+
+    /// The symbols of a thread's stack, how many of its frames are of the program itself, and its functions of Python.
+    type Told = (Vec<String>, usize, Vec<Place>);
+
+    fn told(thread: &Thread) -> Told {
+        let symbols = thread.frames.iter().filter_map(|frame| frame.symbol().map(str::to_owned));
+        let own = thread.frames.iter().filter(|frame| frame.is_own()).count();
+        (symbols.collect(), own, thread.python.clone())
+    }
+
+    fn sleeps(threads: &[Thread]) -> bool {
+        let in_sleep = |frame: &Frame| frame.symbol().is_some_and(|symbol| symbol.contains("nanosleep"));
+        threads.len() == 1 && threads[0].frames.iter().any(in_sleep)
+    }
+
+    #[test]
+    fn the_stack_of_a_child_is_named_to_its_begin() {
+        let child = Sleeper(Command::new("sleep").arg("1000").spawn().unwrap());
+        let Some(threads) = look(&child, sleeps) else { return };
+        let [(symbols, own, python)] = &threads[..] else { panic!("{threads:?}") };
+        assert!(symbols[0].contains("nanosleep"), "{symbols:?}");
+        assert!(symbols.iter().any(|symbol| symbol.starts_with("__libc_start_main")), "{symbols:?}");
+        assert!(*own > 0 && python.is_empty());
+    }
+
+    #[test]
+    fn the_functions_of_a_python_program_are_named() {
+        let program = "\
+import time
+class Night:
+    def schl\u{e4}ft(self):
+        return time.sleep(1000
+                          + 1)
+    def \u{7720}\u{308b}(self): self.schl\u{e4}ft()
+Night().\u{7720}\u{308b}()
+";
+        let version = Command::new("python3").arg("--version").output().unwrap().stdout;
+        let version = String::from_utf8(version).unwrap();
+        let known = ["3.11.", "3.12.", "3.13."].iter().any(|known| version.contains(known));
+        let child = Sleeper(Command::new("python3").args(["-c", program]).spawn().unwrap());
+        let Some(threads) = look(&child, sleeps) else { return };
+        let [(_, _, python)] = &threads[..] else { panic!("{threads:?}") };
+        let place = |function: &str, line| Place {
+            function: Some(function.to_owned()),
+            line: Some(("<string>".to_owned(), line)),
+        };
+        let expected =
+            [place("Night.schl\u{e4}ft", 4), place("Night.\u{7720}\u{308b}", 6), place("<module>", 7)];
+        assert_eq!(python[..], if known { &expected[..] } else { &[] }[..], "{version}");
     }
 
     #[test]

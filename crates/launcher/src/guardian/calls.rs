@@ -22,8 +22,6 @@ const CALLERS: usize = 3;
 const NAME: usize = 60;
 /// Threads of a rank that are told of besides the first.
 const OTHERS: usize = 2;
-/// What runs a program in a language of its own: who has called it says nothing.
-const INTERPRETERS: [&str; 5] = ["_PyEval_", "_PyObject_", "PyObject_", "cfunction_", "method_vectorcall"];
 
 /// What a rank is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +104,7 @@ fn parse(line: &str) -> Option<(usize, Doing)> {
 }
 
 fn doing(threads: &[Thread]) -> Doing {
-    let mut inside = threads.iter().filter_map(|thread| in_procedure(&thread.frames));
+    let mut inside = threads.iter().filter_map(in_procedure);
     match (inside.next(), threads.first()) {
         (Some((procedure, place)), _) => {
             let others = inside
@@ -114,27 +112,30 @@ fn doing(threads: &[Thread]) -> Doing {
                 .map(|(name, place)| if place.is_empty() { name } else { format!("{name}, {place}") });
             Doing { procedure: Some(procedure), place, others: others.collect() }
         }
-        (None, Some(first)) => Doing { place: outside(&first.frames), ..Doing::default() },
+        (None, Some(first)) => Doing { place: outside(first), ..Doing::default() },
         (None, None) => Doing::default(),
     }
 }
 
 /// The procedure of MPI that a stack leads through, and from where it was called. The outermost one counts: it is what the program has called.
-fn in_procedure(frames: &[Frame]) -> Option<(String, String)> {
+fn in_procedure(thread: &Thread) -> Option<(String, String)> {
+    let frames = &thread.frames[..];
     let end = frames.iter().rposition(|frame| is_ours(frame) || procedure(frame).is_some())?;
     let name = frames[..=end].iter().rev().find_map(procedure)?;
     let of_fortran = |frame: &&Frame| frame.symbol().is_some_and(|symbol| wraps(symbol, &name));
     let wrappers = frames[end + 1..].iter().take_while(of_fortran).count();
-    let callers = chain(&frames[end + 1 + wrappers..]);
+    let callers = chain(&frames[end + 1 + wrappers..], &thread.python);
     Some((name, if callers.is_empty() { callers } else { format!("called by {callers}") }))
 }
 
 /// Where a stack is that leads through no procedure.
-fn outside(frames: &[Frame]) -> String {
-    let is_program =
-        |frame: &Frame| frame.is_own() || frame.places().iter().any(|place| place.line.is_some());
+fn outside(thread: &Thread) -> String {
+    let frames = &thread.frames[..];
+    let is_program = |frame: &Frame| {
+        frame.is_own() || frame.is_python() || frame.places().iter().any(|place| place.line.is_some())
+    };
     let start = frames.iter().position(is_program).unwrap_or(0);
-    let callers = chain(&frames[start..]);
+    let callers = chain(&frames[start..], &thread.python);
     if callers.is_empty() {
         return callers;
     }
@@ -183,34 +184,43 @@ fn wraps(symbol: &str, procedure: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('_') && rest.ends_with('_'))
 }
 
-/// The innermost functions of a stack, up to the program's main one: "f at a.c:3, main at a.c:9".
-fn chain(frames: &[Frame]) -> String {
-    let mut names = Vec::new();
-    for frame in frames {
-        for place in frame.places() {
-            let function = place.function.as_deref().unwrap_or_default();
-            if names.len() == CALLERS || INTERPRETERS.iter().any(|name| function.starts_with(name)) {
-                return names.join(", ");
-            }
-            // What has begun the program, or a thread of it, is none of its own.
-            if !names.is_empty() && is_of_system(frame) {
-                return names.join(", ");
-            }
-            names.push(described(&place, frame));
-            if ["main", "MAIN__"].contains(&function) {
-                return names.join(", ");
-            }
-        }
-    }
+/// The innermost functions of a stack, up to the program's main one: "f at a.c:3, main at a.c:9". Where an interpreter runs the program, those that it
+/// runs follow those that it has called.
+fn chain(frames: &[Frame], python: &[Place]) -> String {
+    let mut names = native(frames);
+    names.extend(python.iter().take(CALLERS).filter_map(named));
     names.join(", ")
 }
 
-fn described(place: &Place, frame: &Frame) -> String {
-    match (&place.function, &place.line) {
-        (Some(function), Some((file, line))) => format!("{} at {file}:{line}", shortened(function)),
-        (Some(function), None) => shortened(function),
-        (None, _) => frame.address(),
+fn native(frames: &[Frame]) -> Vec<String> {
+    let mut names = Vec::new();
+    for frame in frames {
+        // What has begun the program, or a thread of it, is none of its own.
+        if frame.is_python() || !names.is_empty() && is_of_system(frame) {
+            break;
+        }
+        for place in frame.places() {
+            let function = place.function.as_deref().unwrap_or_default();
+            // What Cython has made says nothing to who wrote Python.
+            if function.starts_with("__pyx_") {
+                continue;
+            }
+            names.push(named(&place).unwrap_or_else(|| frame.address()));
+            if names.len() == CALLERS || ["main", "MAIN__"].contains(&function) {
+                return names;
+            }
+        }
     }
+    names
+}
+
+/// "f at a.c:3", or "f".
+fn named(place: &Place) -> Option<String> {
+    let function = shortened(place.function.as_deref()?);
+    Some(match &place.line {
+        Some((file, line)) => format!("{function} at {file}:{line}"),
+        None => function,
+    })
 }
 
 fn shortened(name: &str) -> String {
