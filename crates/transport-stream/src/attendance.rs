@@ -4,7 +4,8 @@ use crate::link::Streams;
 use crate::pipe::Carrier;
 use parnass_base::atomics::Ordering;
 use parnass_transport::Prospect;
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 /// What is counted of the times that a process stayed away after it had begun something, at first: as if it had always.
 pub(crate) const STAYED: u32 = BEGUN.0;
@@ -26,6 +27,16 @@ const SHARES: (u32, u32, u32) = (256, 64, 4);
 /// The same of the times that a process stayed away after it had begun something. A keeper that comes in vain takes the processor from a burst of messages, and
 /// one that does not come leaves a transfer to the end of a computation: so one such time in twenty is enough.
 const BEGUN: (u32, u32, u32) = (256, 12, 16);
+
+thread_local! {
+    /// Whether this thread is a keeper.
+    static KEEPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// To be called by the thread that is the keeper.
+pub(crate) fn keep() {
+    KEEPS.set(true);
+}
 
 /// A share with what came last.
 fn with(share: u32, (all, _, part): (u32, u32, u32), long: bool) -> u32 {
@@ -85,6 +96,20 @@ impl<C: Carrier> Streams<C> {
             self.begun.store(self.nanoseconds(), Ordering::Relaxed);
         }
         self.watch_again(prospect);
+    }
+
+    /// A thread has written something from `start` to `end`. A process that begins many messages is in the library meanwhile, and away only from the last one on.
+    pub(crate) fn goes_on(&self, start: Instant, end: Instant) {
+        if KEEPS.get() {
+            return; // It writes while the process is away.
+        }
+        let [start, end] = [start, end].map(|time| time.duration_since(self.began).as_nanos() as u64);
+        for since in [&self.unheard, &self.begun] {
+            let before = since.load(Ordering::Relaxed);
+            if before != 0 && start.saturating_sub(before) <= AWAY.as_nanos() as u64 {
+                since.store(end, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Whether the process nearly always waits soon for what it has begun: it takes that itself.

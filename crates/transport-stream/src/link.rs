@@ -393,7 +393,7 @@ impl<C: Carrier> Streams<C> {
         } else {
             out.row.place_payload(source, length);
             if !out.blocked {
-                self.write(link, out);
+                self.write_now(link, out);
             }
             out.row.keep();
         }
@@ -415,7 +415,7 @@ impl<C: Carrier> Streams<C> {
         };
         out.row.lend(tag, word, source, length, then);
         if matches!(out.stage, Stage::Up(..)) && !out.blocked {
-            self.write(link, out);
+            self.write_now(link, out);
         }
     }
 
@@ -425,12 +425,10 @@ impl<C: Carrier> Streams<C> {
             return;
         }
         if lone && self.goes_at_once(out) {
-            self.write(link, out);
-            out.last = Some(Instant::now());
+            out.last = Some(self.write_now(link, out));
         } else if out.row.copied() >= out.batch {
             out.batch = (out.batch * 2).min(BATCH.1);
-            self.write(link, out);
-            out.last = Some(Instant::now());
+            out.last = Some(self.write_now(link, out));
         } else if !out.gathered {
             out.gathered = true;
             let mut gathered = lock(&self.gathered);
@@ -441,6 +439,15 @@ impl<C: Carrier> Streams<C> {
                 self.carrier.ring();
             }
         }
+    }
+
+    /// As [`Streams::write`], for a thread that has something new to send. Tells when it was over.
+    fn write_now(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>) -> Instant {
+        let start = Instant::now();
+        self.write(link, out);
+        let end = Instant::now();
+        self.goes_on(start, end);
+        end
     }
 
     /// Whether what has nothing before it in the row is sent now.

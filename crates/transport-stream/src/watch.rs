@@ -1,7 +1,7 @@
 //! What the keepers of all siblings do besides looking after their connections: wake the process for arrivals, send what was
 //! gathered and left, and tell of losses.
 
-use crate::attendance::{ASKED, STALE, TENDED};
+use crate::attendance::{ASKED, STALE, TENDED, keep};
 use crate::link::{Loss, Streams, try_lock};
 use crate::pipe::Carrier;
 use parnass_base::atomics::{Ordering, full_fence};
@@ -137,6 +137,7 @@ impl Watch {
     /// Called by the thread that is the keeper.
     pub fn begin(&mut self) {
         self.berth = become_keeper();
+        keep();
     }
 
     /// Notes a loss, to be told soon.
@@ -423,6 +424,27 @@ mod tests {
         assert!(!is_told(soon) && !is_told(late), "nobody knew that it would stay away");
         let told = (0..200).filter(|number| is_told(if number % 10 == 0 { late } else { soon })).count();
         assert!(told > 150, "where it stays away one time in ten: {told} of 200");
+    }
+
+    #[test]
+    fn who_begins_many_messages_is_not_away_while_it_writes_them() {
+        let (streams, _) = nothing();
+        let us = |number: u64| streams.began + Duration::from_micros(number);
+        let begun = || streams.begun.load(Ordering::Relaxed);
+        streams.goes_on(us(40), us(50));
+        assert_eq!(begun(), 0, "nothing was begun");
+        streams.begun.store(10_000, Ordering::Relaxed);
+        streams.goes_on(us(90), us(900));
+        assert_eq!(begun(), 900_000, "however long it writes");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                crate::attendance::keep();
+                streams.goes_on(us(950), us(990));
+            });
+        });
+        assert_eq!(begun(), 900_000, "that was the keeper");
+        streams.goes_on(us(1_100), us(1_200));
+        assert_eq!(begun(), 900_000, "it was away before");
     }
 
     #[test]
