@@ -256,6 +256,22 @@ fn a_frozen_agent_is_given_up() {
 }
 
 #[test]
+fn a_frozen_agent_is_not_waited_for_to_say_what_its_ranks_do() {
+    let mark = mark();
+    let script = "echo ready; exec sleep 300";
+    let child = start(nodes(&["--timeout", "1"], "a:1,b:1", &["sh", "-c", script]), 2, &mark);
+    let frozen = named(&mark, "parnass-agent")[1];
+    signal(frozen, Signal::STOP);
+    let ended = finish(child);
+    assert_eq!(ended.code(), 124);
+    let lines: Vec<String> = ended.errors().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().any(|line| line.ends_with(": before MPI_Init")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.ends_with(": unknown: the host does not answer")), "{lines:?}");
+    await_until("nothing is left", || marked(&mark).is_empty());
+}
+
+#[test]
 fn nothing_starts_where_one_host_cannot() {
     let directory = common::Directory::new();
     let file = directory.file("started");

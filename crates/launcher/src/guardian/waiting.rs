@@ -18,6 +18,8 @@ use crate::report::counted;
 
 /// What a rank does that has not begun.
 const OUTSIDE: &str = "before MPI_Init";
+/// The same of one whose host did not answer.
+const SILENT: &str = "unknown: the host does not answer";
 /// So long agents are waited for, at most, and so long the stacks of the ranks of a node are looked at. Who interrupts a job does not wait long.
 const ANSWER_DELAY: Duration = Duration::from_secs(5);
 const LOOKING: Duration = Duration::from_secs(3);
@@ -75,7 +77,11 @@ impl Guardian {
     pub(super) fn conclude_inquiry(&mut self, now: Instant) {
         let is_over =
             |inquiry: &mut Inquiry| inquiry.until <= now || has_told_all(&self.ranks, &inquiry.told);
-        let Some(Inquiry { why, told, .. }) = self.inquiry.take_if(is_over) else { return };
+        let Some(Inquiry { why, mut told, .. }) = self.inquiry.take_if(is_over) else { return };
+        for (number, _) in self.ranks.iter().enumerate().filter(|(_, rank)| rank.is_running()) {
+            let silent = || Told { sleeps: false, text: SILENT.to_owned() };
+            told.entry(number as u32).or_insert_with(silent);
+        }
         match why {
             Why::TimeLimit => {
                 self.deadline = Some(now + GRACE); // For the readers of our output, in the end.
@@ -87,7 +93,7 @@ impl Guardian {
             }
             Why::Signal(signal) => {
                 // Somebody works, or may: then it is no news who waits.
-                if has_told_all(&self.ranks, &told) && told.values().all(|told| told.sleeps) {
+                if told.values().all(|told| told.sleeps) {
                     self.at_signal = lines(&told);
                 }
                 self.pass_on(signal);
