@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parnass_portals::{Inside, Lying, look_inside};
 use parnass_transport::Waiting;
 use parnass_transport_shm::JobMemory;
+use rustix::process::Signal;
 
 use super::calls::{self, Doing};
 use super::{GRACE, Guardian, TIMED_OUT};
@@ -109,12 +110,11 @@ impl Guardian {
     pub(super) fn ask_ranks(&mut self, thorough: bool) {
         self.order_all(&Order::Explain { thorough });
         if thorough {
-            self.signal_guests(rustix::process::Signal::QUIT);
+            self.signal_guests(Signal::QUIT);
         }
         let memory =
             self.memory_of_ranks.as_ref().and_then(|file| JobMemory::open(file.try_clone().ok()?).ok());
-        let running: Vec<(usize, usize)> = self.own.iter().copied().enumerate().collect();
-        let running = running.into_iter().filter(|&(_, rank)| self.ranks[rank].is_running());
+        let running = self.own.iter().copied().enumerate().filter(|&(_, rank)| self.ranks[rank].is_running());
         let running: Vec<(usize, usize)> = running.collect();
         let connection =
             |rank: usize| self.ranks[rank].member.and_then(|member| self.connections[member].as_ref());
