@@ -5,7 +5,7 @@ use crate::pipe::Carrier;
 use parnass_base::atomics::Ordering;
 use parnass_transport::Prospect;
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is counted of the times that a process stayed away after it had begun something, at first: as if it had always.
 pub(crate) const STAYED: u32 = BEGUN.0;
@@ -98,16 +98,17 @@ impl<C: Carrier> Streams<C> {
         self.watch_again(prospect);
     }
 
-    /// A thread has written something from `start` to `end`. A process that begins many messages is in the library meanwhile, and away only from the last one on.
-    pub(crate) fn goes_on(&self, start: Instant, end: Instant) {
+    /// A thread has written something, which took so long. A process that begins many messages is in the library meanwhile: that is no time that it was away.
+    pub(crate) fn has_written(&self, took: Duration) {
         if KEEPS.get() {
             return; // It writes while the process is away.
         }
-        let [start, end] = [start, end].map(|time| time.duration_since(self.began).as_nanos() as u64);
         for since in [&self.unheard, &self.begun] {
             let before = since.load(Ordering::Relaxed);
-            if before != 0 && start.saturating_sub(before) <= AWAY.as_nanos() as u64 {
-                since.store(end, Ordering::Relaxed);
+            if before != 0 {
+                let later = before + took.as_nanos() as u64;
+                // It fails where another thread has come back to wait meanwhile.
+                let _ = since.compare_exchange(before, later, Ordering::Relaxed, Ordering::Relaxed);
             }
         }
     }

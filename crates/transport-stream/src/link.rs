@@ -446,7 +446,7 @@ impl<C: Carrier> Streams<C> {
         let start = Instant::now();
         self.write(link, out);
         let end = Instant::now();
-        self.goes_on(start, end);
+        self.has_written(end - start);
         end
     }
 
