@@ -39,6 +39,13 @@ pub fn fork_alone() -> io::Result<Fork> {
     }
 }
 
+/// Whether a process with this number exists.
+pub fn lives(process: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let result = unsafe { libc::kill(process as libc::pid_t, 0) };
+    result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
 /// How many processors the machine has, allowed or not.
 pub fn processors() -> usize {
     // SAFETY: only asks.

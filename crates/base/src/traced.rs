@@ -2,6 +2,7 @@
 //!
 //! The kernel allows it for processes of the same user; where its Yama module restricts it, for descendants and for those that permit it.
 
+use crate::process::lives;
 use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ pub fn stopped<T>(thread: i32, look: impl FnOnce(Registers) -> T) -> io::Result<
             let began = Instant::now();
             loop {
                 match registers(thread) {
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) && is_there(thread) => {}
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) && lives(thread as u32) => {}
                     other => break other,
                 }
                 if began.elapsed() > PATIENCE {
@@ -54,11 +55,6 @@ pub fn stopped<T>(thread: i32, look: impl FnOnce(Registers) -> T) -> io::Result<
 
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn is_there(thread: i32) -> bool {
-    // SAFETY: signal 0 only asks.
-    unsafe { libc::kill(thread, 0) == 0 }
 }
 
 /// The signal that a stopped thread was about to take when it stopped; 0 if it stopped because it was asked to.

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,17 +14,8 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 
 use crate::Place;
 
-/// Bytes of a section, of which several processes make use.
-#[derive(Clone, Debug, Default)]
-pub struct Bytes(Arc<[u8]>);
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
+/// Of a section; several processes make use of them.
+pub type Bytes = Arc<[u8]>;
 
 pub struct Image {
     path: PathBuf,
@@ -59,10 +50,7 @@ impl Image {
             let section = file.section_by_name(name)?;
             Some(section.address()..section.address() + section.size())
         };
-        let data = |name: &str| {
-            let bytes = file.section_by_name(name)?.data().ok()?;
-            Some(Bytes(bytes.into()))
-        };
+        let data = |name: &str| Some(Bytes::from(file.section_by_name(name)?.data().ok()?));
         let sections = ExplicitModuleSectionInfo {
             text_svma: range(".text"),
             got_svma: range(".got"),

@@ -57,9 +57,9 @@ pub struct Place {
 }
 
 impl Frame {
-    /// The file that the code is of; `None` for code that was made by the program, or whose file is gone.
-    pub fn file(&self) -> Option<&Path> {
-        self.image.as_ref().map(|image| image.path())
+    /// The name of the file that the code is of, without folders; `None` for code that was made by the program, or whose file is gone.
+    pub fn file_name(&self) -> Option<&str> {
+        self.image.as_ref()?.path().file_name()?.to_str()
     }
 
     /// Whether it is of the program itself, not of a library.
@@ -89,8 +89,8 @@ impl Frame {
 
     /// The file and the address in it, for tools that read such.
     pub fn address(&self) -> String {
-        match self.file().and_then(Path::file_name) {
-            Some(name) => format!("{}+{:#x}", name.to_string_lossy(), self.address),
+        match self.file_name() {
+            Some(name) => format!("{name}+{:#x}", self.address),
             None => format!("{:#x}", self.address),
         }
     }

@@ -18,21 +18,21 @@ impl Memory {
         Some(bytes)
     }
 
-    pub fn word(&self, address: u64) -> Option<u64> {
-        let mut bytes = [0; 8];
+    fn array<const BYTES: usize>(&self, address: u64) -> Option<[u8; BYTES]> {
+        let mut bytes = [0; BYTES];
         self.0.read_exact_at(&mut bytes, address).ok()?;
-        Some(u64::from_ne_bytes(bytes))
+        Some(bytes)
+    }
+
+    pub fn word(&self, address: u64) -> Option<u64> {
+        self.array(address).map(u64::from_ne_bytes)
     }
 
     pub fn half(&self, address: u64) -> Option<u32> {
-        let mut bytes = [0; 4];
-        self.0.read_exact_at(&mut bytes, address).ok()?;
-        Some(u32::from_ne_bytes(bytes))
+        self.array(address).map(u32::from_ne_bytes)
     }
 
     pub fn byte(&self, address: u64) -> Option<u8> {
-        let mut byte = [0];
-        self.0.read_exact_at(&mut byte, address).ok()?;
-        Some(byte[0])
+        self.array(address).map(u8::from_ne_bytes)
     }
 }

@@ -101,44 +101,30 @@ impl Python {
 
     /// The functions that a thread is in, innermost first; none if it runs no Python.
     pub fn places(&self, memory: &Memory, thread: i32) -> Vec<Place> {
-        let mut places = Vec::new();
-        let Some(mut frame) = self.frame_of(memory, thread) else { return places };
-        for _ in 0..FRAMES {
-            if frame == 0 {
-                break;
-            }
-            match memory.byte(frame + self.offsets.owner) {
-                Some(owner) if owner < OWNED_BY_C => places.extend(self.place(memory, frame)),
-                Some(_) => {}
-                None => break,
-            }
-            frame = memory.word(frame + self.offsets.previous).unwrap_or(0);
-        }
-        places
+        let frame = self.frame_of(memory, thread).unwrap_or(0);
+        chained(memory, frame, self.offsets.previous)
+            .take(FRAMES)
+            .map_while(|frame| Some((frame, memory.byte(frame + self.offsets.owner)?)))
+            .filter(|&(_, owner)| owner < OWNED_BY_C)
+            .filter_map(|(frame, _)| self.place(memory, frame))
+            .collect()
     }
 
     fn frame_of(&self, memory: &Memory, thread: i32) -> Option<u64> {
         let offsets = &self.offsets;
-        let mut looked = 0;
-        let mut interpreter = memory.word(self.runtime + offsets.first_interpreter)?;
-        while interpreter != 0 {
-            let mut state = memory.word(interpreter + offsets.first_thread)?;
-            while state != 0 && looked < THREADS {
-                if memory.word(state + offsets.thread_number)? == thread as u64 {
-                    let (at, within) = offsets.frame;
-                    let frame = memory.word(state + at)?;
-                    return within.map_or(Some(frame), |within| memory.word(frame + within));
-                }
-                looked += 1;
-                state = memory.word(state + offsets.next_thread)?;
-            }
-            looked += 1;
-            if looked >= THREADS {
-                break;
-            }
-            interpreter = memory.word(interpreter + offsets.next_interpreter)?;
-        }
-        None
+        let first = memory.word(self.runtime + offsets.first_interpreter)?;
+        let threads_of = |interpreter: u64| {
+            let first = memory.word(interpreter + offsets.first_thread).unwrap_or(0);
+            chained(memory, first, offsets.next_thread)
+        };
+        let state = chained(memory, first, offsets.next_interpreter)
+            .take(THREADS)
+            .flat_map(threads_of)
+            .take(THREADS)
+            .find(|state| memory.word(state + offsets.thread_number) == Some(thread as u64))?;
+        let (at, within) = offsets.frame;
+        let frame = memory.word(state + at)?;
+        within.map_or(Some(frame), |within| memory.word(frame + within))
     }
 
     fn place(&self, memory: &Memory, frame: u64) -> Option<Place> {
@@ -181,6 +167,12 @@ impl Python {
     }
 }
 
+/// The records of a list, from the one at `first` on, each of which has the address of the next at `next`; 0 is none. It may lead in a circle.
+fn chained(memory: &Memory, first: u64, next: u64) -> impl Iterator<Item = u64> {
+    let some = |address: u64| (address != 0).then_some(address);
+    std::iter::successors(some(first), move |record| memory.word(record + next).and_then(some))
+}
+
 /// What 3.13 tells of itself at the begin of its state (`_Py_DebugOffsets`, in words).
 fn told(memory: &Memory, runtime: u64) -> Option<Offsets> {
     if &memory.bytes(runtime, 8)?[..] != b"xdebugpy" {
@@ -220,14 +212,14 @@ fn line_of(table: &[u8], first: u32, instruction: u64) -> Option<u32> {
         let (form, length) = (entry >> 3 & 15, u64::from(entry & 7) + 1);
         line += match form {
             15 => 0,
-            14 => {
+            13 | 14 => {
                 let moved = signed(number(&mut tail)?);
-                for _ in 0..3 {
+                // Columns, and the last line.
+                for _ in 0..if form == 14 { 3 } else { 0 } {
                     number(&mut tail)?;
                 }
                 moved
             }
-            13 => signed(number(&mut tail)?),
             10..=12 => {
                 tail = tail.get(2..)?;
                 i64::from(form) - 10

@@ -1,6 +1,7 @@
 //! Memory of another process, by the kernel's cross-memory calls.
 
 use parnass_base::UserAddress;
+use parnass_base::process::lives;
 use parnass_transport::MemoryError;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -60,13 +61,6 @@ pub fn permit_peers() {
 /// The number of this process.
 pub fn process_number() -> u32 {
     std::process::id()
-}
-
-/// Whether a process with this number exists.
-pub fn lives(process: u32) -> bool {
-    // SAFETY: signal 0 only asks.
-    let result = unsafe { libc::kill(process as libc::pid_t, 0) };
-    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
 /// Whether a process with this number still runs: as [`lives`], but one that has ended and that nobody has waited for does not.

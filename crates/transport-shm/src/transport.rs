@@ -385,7 +385,7 @@ impl Transport for SharedMemory {
     }
 
     fn holder_lives(&self) -> fn(u32) -> bool {
-        process_memory::lives
+        process::lives
     }
 
     #[inline]
@@ -732,7 +732,7 @@ impl Transport for SharedMemory {
     }
 
     fn lives(&self, of: u32) -> bool {
-        process_memory::lives(self.peer(of).station.process.load(Ordering::Relaxed))
+        process::lives(self.peer(of).station.process.load(Ordering::Relaxed))
     }
 
     fn ring_helper(&self, target: u32) {

@@ -98,6 +98,11 @@ impl<C: Carrier> Streams<C> {
         self.watch_again(prospect);
     }
 
+    /// Whether the process has begun something since it waited.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.unheard.load(Ordering::Relaxed) | self.begun.load(Ordering::Relaxed) != 0
+    }
+
     /// A thread has written something, which took so long. A process that begins many messages is in the library meanwhile: that is no time that it was away.
     pub(crate) fn has_written(&self, took: Duration) {
         if KEEPS.get() {
@@ -172,7 +177,7 @@ impl<C: Carrier> Streams<C> {
         if self.left.load(Ordering::Relaxed) != 0 {
             self.come_back();
         }
-        if self.unheard.load(Ordering::Relaxed) | self.begun.load(Ordering::Relaxed) != 0 {
+        if self.has_begun() {
             self.look_back();
         }
     }

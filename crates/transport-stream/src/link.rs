@@ -443,10 +443,12 @@ impl<C: Carrier> Streams<C> {
 
     /// As [`Streams::write`], for a thread that has something new to send. Tells when it was over.
     fn write_now(&self, link: &Link<C::Pipe>, out: &mut Out<C::Pipe>) -> Instant {
-        let start = Instant::now();
+        let start = self.has_begun().then(Instant::now);
         self.write(link, out);
         let end = Instant::now();
-        self.has_written(end - start);
+        if let Some(start) = start {
+            self.has_written(end - start);
+        }
         end
     }
 

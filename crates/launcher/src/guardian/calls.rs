@@ -18,7 +18,7 @@ use super::timespec;
 
 /// Functions that are named of those that have called one another.
 const CALLERS: usize = 3;
-/// Bytes of a function's name that are shown; those of templates are long.
+/// Characters of a function's name that are shown; those of templates are long.
 const NAME: usize = 60;
 /// Threads of a rank that are told of besides the first.
 const OTHERS: usize = 2;
@@ -148,14 +148,12 @@ fn outside(thread: &Thread) -> String {
 
 /// Whether it is of a library of this project.
 fn is_ours(frame: &Frame) -> bool {
-    let name = frame.file().and_then(|path| path.file_name()).and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with("libmpi") && name.contains(".so"))
+    frame.file_name().is_some_and(|name| name.starts_with("libmpi") && name.contains(".so"))
 }
 
 /// Whether it is of the library of C.
 fn is_of_system(frame: &Frame) -> bool {
-    let name = frame.file().and_then(|path| path.file_name()).and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with("libc.") || name.starts_with("libpthread"))
+    frame.file_name().is_some_and(|name| name.starts_with("libc.") || name.starts_with("libpthread"))
 }
 
 /// The procedure whose export or body a frame is of.

@@ -244,9 +244,10 @@ impl Guardian {
         let Some(signal) = Signal::from_named_raw(number) else { return };
         if signal == Signal::QUIT {
             // Below, the user asks the guardian at the top.
-            return if self.above.is_none() {
-                self.inquire(Why::Question)
-            };
+            if self.above.is_none() {
+                self.inquire(Why::Question);
+            }
+            return;
         }
         if signal == Signal::INT {
             self.interrupts += 1;
@@ -341,9 +342,10 @@ impl Guardian {
             }
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            // A job that is ending has time for the readers of its output.
-            self.deadline = self.is_ending().then_some(now + GRACE);
-            if !self.is_ending() {
+            if self.is_ending() {
+                self.deadline = Some(now + GRACE); // For the readers of our output.
+            } else {
+                self.deadline = None;
                 self.inquire(Why::TimeLimit);
             }
         }
