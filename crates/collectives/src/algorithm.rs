@@ -52,16 +52,21 @@ impl Algorithm {
     pub fn can(&self, problem: &Problem<'_>) -> bool {
         self.operations.contains(&problem.operation)
             && (self.groups == Groups::Two) == problem.is_inter()
-            && match self.needs {
-                Needs::Nothing => true,
-                Needs::Commutative => problem.commutative,
-                Needs::PowerOfTwo => problem.size.is_power_of_two(),
-                Needs::Nodes => problem
-                    .nodes
-                    .is_some_and(|nodes| nodes.shared() && (problem.commutative || nodes.in_order())),
-                Needs::Board => board::can(problem),
-                Needs::Direct => direct::can(problem),
+            && self.has_what_it_needs(problem)
+    }
+
+    /// Whether it can solve a problem of its operations and its communicators.
+    pub(crate) fn has_what_it_needs(&self, problem: &Problem<'_>) -> bool {
+        match self.needs {
+            Needs::Nothing => true,
+            Needs::Commutative => problem.commutative,
+            Needs::PowerOfTwo => problem.size.is_power_of_two(),
+            Needs::Nodes => {
+                problem.nodes.is_some_and(|nodes| nodes.shared() && (problem.commutative || nodes.in_order()))
             }
+            Needs::Board => board::can(problem),
+            Needs::Direct => direct::can(problem),
+        }
     }
 }
 

@@ -231,8 +231,8 @@ pub const BOARD_DEPTH: u32 = 8;
 /// The steps of one process; by default none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    steps: Box<[Step]>,
-    shares: Box<[Share]>,
+    steps: Vec<Step>,
+    shares: Vec<Share>,
     scratch_bytes: u64,
     width: usize,
     rounds: u32,
@@ -339,9 +339,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty one.
+    /// An empty one. It has room for a short schedule, which grows no more.
     pub fn new() -> Builder {
-        Builder::default()
+        Builder { steps: Vec::with_capacity(8), ..Builder::default() }
     }
 
     /// Starts to send.
@@ -429,8 +429,8 @@ impl Builder {
     pub fn finish(mut self) -> Schedule {
         self.wait();
         Schedule {
-            steps: self.steps.into_boxed_slice(),
-            shares: self.shares.into_boxed_slice(),
+            steps: self.steps,
+            shares: self.shares,
             scratch_bytes: self.scratch_bytes,
             width: self.width,
             rounds: self.rounds,

@@ -3,6 +3,7 @@
 use crate::algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
 use crate::problem::{Direct, Operation, Problem};
 use crate::schedule::Schedule;
+use std::sync::LazyLock;
 
 /// A line of the table: the first one whose conditions hold, and whose algorithm can solve the problem, is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,20 +299,36 @@ pub fn select(problem: &Problem<'_>, overrides: &Overrides) -> &'static Algorith
         return algorithm;
     }
     let bytes = problem.bytes();
-    RULES
-        .iter()
-        .filter(|rule| {
-            rule.operation == problem.operation
-                && (problem.nodes.is_some() || !rule.several_nodes)
-                && (problem.oversubscribed || !rule.oversubscribed)
-                && problem.size <= rule.up_to_processes
-                && bytes <= rule.up_to_bytes
-        })
-        .filter_map(|rule| named(rule.operation, Groups::One, rule.algorithm))
-        .find(|algorithm| {
-            algorithm.can(problem) && (algorithm.needs != Needs::Direct || problem.direct == Direct::Fast)
-        })
-        .expect("the last line of every operation holds always")
+    let lines = &LINES[place(problem.operation, problem.nodes.is_some(), problem.oversubscribed)];
+    let line = lines.iter().find(|(rule, algorithm)| {
+        problem.size <= rule.up_to_processes
+            && bytes <= rule.up_to_bytes
+            && (algorithm.needs != Needs::Direct || problem.direct == Direct::Fast)
+            && algorithm.has_what_it_needs(problem)
+    });
+    line.expect("the last line of every operation holds always").1
+}
+
+/// The lines of [`RULES`] for each operation, with their algorithms: on one node or on several, and with a core for each process or without.
+static LINES: LazyLock<Vec<Vec<(&'static Rule, &'static Algorithm)>>> = LazyLock::new(|| {
+    let lines = |operation, nodes, oversubscribed| {
+        let rules = RULES.iter().filter(move |rule| {
+            rule.operation == operation
+                && (nodes || !rule.several_nodes)
+                && (oversubscribed || !rule.oversubscribed)
+        });
+        rules.filter_map(|rule| Some((rule, named(operation, Groups::One, rule.algorithm)?))).collect()
+    };
+    let cases = [(false, false), (false, true), (true, false), (true, true)];
+    Operation::ALL
+        .into_iter()
+        .flat_map(|operation| cases.map(|(nodes, oversubscribed)| lines(operation, nodes, oversubscribed)))
+        .collect()
+});
+
+/// Where its lines stand in [`LINES`].
+fn place(operation: Operation, nodes: bool, oversubscribed: bool) -> usize {
+    operation as usize * 4 + usize::from(nodes) * 2 + usize::from(oversubscribed)
 }
 
 /// The schedule for a problem.

@@ -5,10 +5,10 @@ use crate::process::Process;
 use crate::pt2pt::protocol::COPIED_LIMIT;
 use parnass_collectives::{Algorithm, Groups, Operation, Overrides};
 use parnass_counters as counters;
-use parnass_counters::{COLLECTIVES, COUNTERS, Counters, Home, Observer, watch};
+use parnass_counters::{COLLECTIVES, COUNTERS, CollectiveCounter, Counters, Home, Observer, watch};
 use parnass_portals::Protocol;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The bits of a match pattern that name the communicator.
 const CONTEXT_BITS: u64 = 0xffff_ffff << 32;
@@ -79,12 +79,18 @@ impl Changeable {
 /// The row of the counter of an operation with an algorithm.
 pub(crate) fn row_of(operation: Operation, algorithm: &Algorithm) -> u32 {
     let inter = algorithm.groups == Groups::Two;
-    let name = operation.name();
-    let known = COLLECTIVES
-        .iter()
-        .find(|known| known.operation == name && known.algorithm == algorithm.name && known.inter == inter);
+    let mut rows = ROWS[operation as usize].iter();
+    let known = rows.find(|known| known.algorithm == algorithm.name && known.inter == inter);
     known.expect("a test compares the two tables").row as u32
 }
+
+/// The counters of each operation.
+static ROWS: LazyLock<Vec<Vec<&'static CollectiveCounter>>> = LazyLock::new(|| {
+    let of = |operation: Operation| {
+        COLLECTIVES.iter().filter(|known| known.operation == operation.name()).collect()
+    };
+    Operation::ALL.map(of).into()
+});
 
 impl Process {
     /// What this process counts.

@@ -10,8 +10,8 @@ use parnass_base::{Scratch, UserAddress};
 use parnass_collectives::Schedule;
 use std::fmt;
 
-/// How many schedules are kept.
-const KEPT: usize = 32;
+/// How many pairs of schedules are kept.
+const PAIRS: usize = 16;
 /// Working memory of at most so many bytes is kept with its schedule; longer comes from the pool each time.
 const KEPT_SCRATCH: u64 = 16 << 10;
 
@@ -19,6 +19,8 @@ const KEPT_SCRATCH: u64 = 16 << 10;
 pub(super) struct Work {
     /// `None` if the schedule depends on more, so that it cannot be kept.
     key: Option<Key>,
+    /// The pair of the cache that it stands in.
+    place: usize,
     /// Where the key does not say all.
     blocks: Option<Box<[Option<KeptBlocks>; 2]>>,
     /// When it was chosen, see [`crate::observe::Changeable`].
@@ -52,8 +54,8 @@ impl Work {
             _ => Memory::None,
         };
         let (key, blocks) = kept_for.map(|(key, call)| (key, call.keep_blocks())).unzip();
-        let blocks = blocks.flatten();
-        Box::new(Work { key, blocks, era, row, schedule, moved_bytes, in_flight, scratch })
+        let (blocks, place) = (blocks.flatten(), key.map_or(0, |key| key.place(PAIRS)));
+        Box::new(Work { key, place, blocks, era, row, schedule, moved_bytes, in_flight, scratch })
     }
 
     /// Leaves of its messages what can be done still, see [`Schedule::amid_errors`]; it is not kept.
@@ -109,13 +111,20 @@ impl fmt::Debug for Work {
     }
 }
 
-/// A box moves as one word: they are taken and given back with every call.
-type Kept = Vec<Box<Work>>;
+/// The schedules that a communicator has used last, in pairs: which pair one stands in, its key says, and the first of a pair is the one
+/// used last. A program whose counts change from call to call so looks at two, and makes one where another was. A box moves as one word: they
+/// are taken and given back with every call.
+#[derive(Default)]
+struct Kept {
+    /// Empty until the first is given back.
+    pairs: Vec<[Option<Box<Work>>; 2]>,
+    /// The pair of the one that was given back last.
+    last: usize,
+}
 
 /// The schedules that a communicator has used last. One in every communicator.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// The last one used stands last.
     kept: Guarded<Kept>,
 }
 
@@ -124,16 +133,20 @@ impl Cache {
     #[inline(always)]
     pub(super) fn take(&self, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {
         let mut kept = self.kept.lock();
-        if kept.last().is_some_and(|work| work.is_for(key, call, era)) {
-            return kept.pop();
+        let last = kept.last;
+        let first = &mut kept.pairs.get_mut(last)?[0];
+        if first.as_ref().is_some_and(|work| work.is_for(key, call, era)) {
+            return first.take();
         }
         Cache::take_earlier(&mut kept, key, call, era)
     }
 
     #[inline(never)]
     fn take_earlier(kept: &mut Kept, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {
-        let index = kept.iter().rposition(|work| work.is_for(key, call, era))?;
-        Some(kept.remove(index))
+        let pair = &mut kept.pairs[key.place(PAIRS)];
+        let is_it =
+            |work: &&mut Option<Box<Work>>| work.as_ref().is_some_and(|work| work.is_for(key, call, era));
+        pair.iter_mut().find(is_it)?.take()
     }
 
     /// Takes back what a run has used.
@@ -145,16 +158,22 @@ impl Cache {
         if matches!(work.scratch, Memory::Borrowed(_)) {
             work.scratch = Memory::None;
         }
+        let place = work.place;
         let mut kept = self.kept.lock();
-        if kept.len() == KEPT {
-            kept.remove(0);
+        if kept.pairs.is_empty() {
+            kept.pairs.resize_with(PAIRS, Default::default);
         }
-        kept.push(work);
+        kept.last = place;
+        let [first, second] = &mut kept.pairs[place];
+        if let Some(earlier) = first.replace(work) {
+            *second = Some(earlier);
+        }
     }
 }
 
 impl fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Cache").field("kept", &self.kept.lock().len()).finish()
+        let kept = self.kept.lock().pairs.iter().flatten().flatten().count();
+        formatter.debug_struct("Cache").field("kept", &kept).finish()
     }
 }

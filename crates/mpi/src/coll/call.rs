@@ -104,6 +104,21 @@ pub(super) struct Key {
     on_board: bool,
 }
 
+impl Key {
+    /// One of so many places, a power of two.
+    #[inline]
+    pub(super) fn place(&self, places: usize) -> usize {
+        let count = self.send.0.wrapping_add(self.recv.0.rotate_left(8));
+        let types = self.send.1.wrapping_add(self.recv.1.rotate_left(16));
+        let rest = u64::from(self.root as u32) << 8 | self.operation as u64;
+        // Odd numbers without a pattern; the upper bits of products depend on all of the factors.
+        let mixed = count.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ types.wrapping_mul(0xd6e8_feb8_6659_fd93)
+            ^ rest.wrapping_mul(0xa076_1d64_78bd_642f);
+        (mixed >> 32) as usize & (places - 1)
+    }
+}
+
 /// A collective call. What is significant at this process has been checked.
 #[derive(Clone, Debug)]
 pub struct Call<'a> {
