@@ -70,8 +70,8 @@ impl Algorithm {
     }
 }
 
-/// Every algorithm, in the order of the operations of the standard.
-pub const ALGORITHMS: &[&Algorithm] = &[
+/// Every algorithm, in the order of the operations of the standard. Each is one place in memory: two references to it are equal.
+pub static ALGORITHMS: &[&Algorithm] = &[
     &barrier::dissemination::ALGORITHM,
     &barrier::linear::ALGORITHM,
     &barrier::binomial::ALGORITHM,

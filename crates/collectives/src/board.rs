@@ -44,13 +44,13 @@ pub(crate) fn longest_block(problem: &Problem<'_>) -> u64 {
 
 /// Writes a schedule on a board.
 pub(crate) struct Rounds<'p> {
-    pub(crate) builder: Builder,
+    pub(crate) builder: Builder<'p>,
     pub(crate) problem: &'p Problem<'p>,
 }
 
 impl<'p> Rounds<'p> {
     pub(crate) fn new(problem: &'p Problem<'p>) -> Rounds<'p> {
-        Rounds { builder: Builder::new(), problem }
+        Rounds { builder: Builder::for_runner(problem.runner), problem }
     }
 
     /// Every process posts in this round; this one posts `data`.
@@ -140,7 +140,7 @@ impl<'p> Rounds<'p> {
     /// Folds what the processes of `ranks`, this one among them, have posted, in the order of the ranks. `operands.own` is
     /// what this process has brought.
     pub(crate) fn fold(&mut self, round: u32, ranks: std::ops::Range<u32>, operands: &Operands) {
-        self.fold_in_order(round, &ranks.rev().collect::<Vec<_>>(), operands);
+        self.fold_in_order(round, ranks.rev(), operands);
     }
 
     /// As [`Rounds::fold`], of what all have posted, where everybody folds a share of its own. If their order does not matter, everybody begins with
@@ -148,22 +148,24 @@ impl<'p> Rounds<'p> {
     pub(crate) fn fold_share(&mut self, round: u32, operands: &Operands) {
         let (rank, size) = (self.problem.rank, self.problem.size);
         if self.problem.commutative {
-            self.fold_in_order(round, &(rank..size).chain(0..rank).collect::<Vec<_>>(), operands);
+            self.fold_in_order(round, (rank..size).chain(0..rank), operands);
         } else {
             self.fold(round, 0..size, operands);
         }
     }
 
     /// The last of the ranks comes first.
-    fn fold_in_order(&mut self, round: u32, ranks: &[u32], operands: &Operands) {
+    fn fold_in_order(&mut self, round: u32, ranks: impl Iterator<Item = u32> + Clone, operands: &Operands) {
         let Operands { own, result, posted, skip, scratch, spare } = *operands;
         let (me, element) = (self.problem.rank, *self.problem.element());
         let (count, length) = (result.count, result.count * element.size);
+        let first = ranks.clone().next();
         // Own operands that lie where the result goes must not be overwritten before they are used.
-        let direct =
-            !self.problem.in_place || (ranks.first() == Some(&me) && own == result) || !ranks.contains(&me);
+        let direct = !self.problem.in_place
+            || (first == Some(me) && own == result)
+            || !ranks.clone().any(|rank| rank == me);
         let target = if direct { result } else { scratch.part(0, count, &element) };
-        for (index, &rank) in ranks.iter().enumerate() {
+        for (index, rank) in ranks.enumerate() {
             match (rank == me, index == 0) {
                 (true, true) => self.builder.copy(own, target),
                 (true, false) => self.builder.reduce(own, target),

@@ -19,6 +19,7 @@ mod direct;
 mod exscan;
 mod gather;
 mod inter;
+mod ints;
 mod neighbor;
 mod nodes;
 mod pieces;
@@ -32,9 +33,11 @@ mod select;
 mod shares;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Groups, Needs, named};
+pub use ints::Ints;
 pub use nodes::Nodes;
 pub use problem::{Direct, Neighborhood, Operation, Part, Problem, Root, Shape, Vector};
 pub use schedule::{
-    BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Schedule, Share, Slice, Span, Step, Wake, share,
+    BOARD_DEPTH, Builder, Element, Kind, Peer, Region, Runner, Schedule, Share, Slice, Span, Step, Wake,
+    share,
 };
 pub use select::{Overrides, RULES, Rule, schedule, select};

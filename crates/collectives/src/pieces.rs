@@ -11,7 +11,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(builder: &mut Builder, problem: &Problem<'_>) -> Stream {
+    pub(crate) fn new(builder: &mut Builder<'_>, problem: &Problem<'_>) -> Stream {
         let part = problem.shape.recv;
         let typed = problem.result();
         let length = part.bytes();
@@ -27,7 +27,7 @@ impl Stream {
         Stream { bytes, typed, packed: true }
     }
 
-    pub(crate) fn finish(&self, builder: &mut Builder, problem: &Problem<'_>) {
+    pub(crate) fn finish(&self, builder: &mut Builder<'_>, problem: &Problem<'_>) {
         if self.packed && !problem.is_root() {
             builder.copy(self.bytes, self.typed);
         }
@@ -36,7 +36,7 @@ impl Stream {
 
 /// Broadcast along a binomial tree whose root is process 0; `me` and `peer` may count from another root.
 pub(crate) fn tree_broadcast(
-    builder: &mut Builder,
+    builder: &mut Builder<'_>,
     me: u32,
     size: u32,
     data: Span,
@@ -48,7 +48,7 @@ pub(crate) fn tree_broadcast(
 
 /// The same, without the wait for what this process sends.
 pub(crate) fn start_tree_broadcast(
-    builder: &mut Builder,
+    builder: &mut Builder<'_>,
     me: u32,
     size: u32,
     data: Span,
@@ -76,7 +76,7 @@ pub(crate) fn start_tree_broadcast(
 /// comes to lie at process 0 is returned: in `target`, which must not overlap `input`, if one is given and there
 /// is anything to reduce; elsewhere at will.
 pub(crate) fn tree_reduce(
-    builder: &mut Builder,
+    builder: &mut Builder<'_>,
     me: u32,
     size: u32,
     input: Span,
@@ -117,7 +117,7 @@ pub(crate) fn tree_reduce(
 /// Receives the operands of all other processes of the group at once and folds them in rank order into `target`,
 /// which either does not overlap `own` or is the same.
 pub(crate) fn receive_and_fold(
-    builder: &mut Builder,
+    builder: &mut Builder<'_>,
     rank: u32,
     size: u32,
     own: Span,
@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// Hands over or takes in: afterwards the sum of a process that remains covers its neighbour.
-    pub(crate) fn fold(&self, builder: &mut Builder, rank: u32, sum: Span, other: Span) {
+    pub(crate) fn fold(&self, builder: &mut Builder<'_>, rank: u32, sum: Span, other: Span) {
         if self.me.is_none() {
             builder.send(Peer::Local(rank + 1), sum);
             builder.wait();
@@ -203,7 +203,7 @@ impl Core {
     /// `bounds[p]..bounds[p + 1]`. The rest of `sum`, and `other`, is spoilt. Commutative only.
     pub(crate) fn halve(
         &self,
-        builder: &mut Builder,
+        builder: &mut Builder<'_>,
         sum: Span,
         other: Span,
         bounds: &[u64],
@@ -234,7 +234,7 @@ impl Core {
     }
 
     /// The reverse of the way of [`Core::halve`] without reduction: afterwards everybody that remains has all pieces.
-    pub(crate) fn double(&self, builder: &mut Builder, sum: Span, bounds: &[u64], element: &Element) {
+    pub(crate) fn double(&self, builder: &mut Builder<'_>, sum: Span, bounds: &[u64], element: &Element) {
         let Some(me) = self.me else { return };
         let piece = |low: u32| {
             move |mask: u32| {

@@ -1,7 +1,8 @@
 //! What a schedule is asked for.
 
+use crate::ints::Ints;
 use crate::nodes::Nodes;
-use crate::schedule::{Element, Kind, Region, Span};
+use crate::schedule::{Element, Kind, Region, Runner, Span};
 
 /// A collective operation of the standard (MPI 5.0, chapter 6, and section 8.6 for those on neighbourhoods).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -195,12 +196,22 @@ pub struct Neighborhood<'a> {
 /// neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector<'a> {
-    pub counts: &'a [u64],
-    /// From the beginning of the buffer, in bytes. Empty for [`Operation::ReduceScatter`], whose blocks follow
+    /// Elements of each; none is negative.
+    pub counts: Ints<'a>,
+    /// From the beginning of the buffer. Empty for [`Operation::ReduceScatter`], whose blocks follow
     /// one another.
-    pub offsets: &'a [i64],
+    pub displacements: Ints<'a>,
+    /// Bytes of a displacement.
+    pub unit: i64,
     /// One for each block, or empty if all have the type of the [`Shape`].
     pub elements: &'a [Element],
+}
+
+impl Vector<'_> {
+    #[inline]
+    fn count(&self, index: usize) -> u64 {
+        self.counts.get(index) as u64
+    }
 }
 
 /// A collective operation as one process sees it.
@@ -215,6 +226,8 @@ pub struct Problem<'a> {
     pub neighborhood: Option<Neighborhood<'a>>,
     /// Where the processes are on several nodes.
     pub nodes: Option<&'a Nodes>,
+    /// Who takes the steps on a board while they are written; without one they are kept in the schedule.
+    pub runner: Option<&'a dyn Runner>,
 }
 
 impl std::ops::Deref for Problem<'_> {
@@ -228,7 +241,7 @@ impl std::ops::Deref for Problem<'_> {
 impl<'a> Problem<'a> {
     /// One whose blocks are all equal.
     pub fn even(shape: Shape) -> Problem<'a> {
-        Problem { shape, send: None, recv: None, neighborhood: None, nodes: None }
+        Problem { shape, send: None, recv: None, neighborhood: None, nodes: None, runner: None }
     }
 
     /// On an intercommunicator.
@@ -330,7 +343,9 @@ impl<'a> Problem<'a> {
     pub fn operand_count(&self) -> u64 {
         match self.operation {
             Operation::ReduceScatterBlock => self.shape.recv.count * u64::from(self.size),
-            Operation::ReduceScatter => self.recv.map_or(0, |vector| vector.counts.iter().sum()),
+            Operation::ReduceScatter => {
+                self.recv.map_or(0, |vector| vector.counts.iter().sum::<i64>() as u64)
+            }
             _ => self.shape.recv.count,
         }
     }
@@ -340,7 +355,7 @@ impl<'a> Problem<'a> {
         match self.recv {
             Some(vector) => {
                 let index = index as usize;
-                (vector.counts[..index].iter().sum(), vector.counts[index])
+                ((0..index).map(|before| vector.count(before)).sum(), vector.count(index))
             }
             None => (u64::from(index) * self.shape.recv.count, self.shape.recv.count),
         }
@@ -390,8 +405,8 @@ fn block(region: Region, part: &Part, vector: Option<&Vector<'_>>, index: u32) -
         Some(vector) => Span {
             region,
             kind: if vector.elements.is_empty() { plain } else { typed(index) },
-            offset: vector.offsets[index as usize],
-            count: vector.counts[index as usize],
+            offset: vector.displacements.get(index as usize).wrapping_mul(vector.unit),
+            count: vector.count(index as usize),
         },
     }
 }
@@ -401,7 +416,7 @@ fn block_bytes(part: &Part, vector: Option<&Vector<'_>>, index: u32) -> u64 {
         None => part.bytes(),
         Some(vector) => {
             let element = vector.elements.get(index as usize).unwrap_or(&part.element);
-            vector.counts[index as usize] * element.size
+            vector.count(index as usize) * element.size
         }
     }
 }

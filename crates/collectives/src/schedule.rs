@@ -326,9 +326,19 @@ impl Schedule {
     }
 }
 
+/// Takes the steps on a board while they are written, in place of a schedule that keeps them: what is done once need not be kept.
+pub trait Runner: std::fmt::Debug {
+    /// Takes a step; `shares` as in [`Schedule::shares`].
+    fn step(&self, step: &Step, shares: &[Share]);
+
+    /// So many bytes of working memory, aligned to 64 bytes, until all is done: where in [`Region::Scratch`] they lie.
+    fn scratch(&self, length: u64) -> i64;
+}
+
 /// Writes a schedule.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct Builder<'r> {
+    runner: Option<&'r dyn Runner>,
     steps: Vec<Step>,
     shares: Vec<Share>,
     scratch_bytes: u64,
@@ -338,10 +348,23 @@ pub struct Builder {
     messages: Option<u32>,
 }
 
-impl Builder {
+impl<'r> Builder<'r> {
     /// An empty one. It has room for a short schedule, which grows no more.
-    pub fn new() -> Builder {
+    pub fn new() -> Builder<'r> {
         Builder { steps: Vec::with_capacity(8), ..Builder::default() }
+    }
+
+    /// One whose steps somebody takes at once, up to [`Builder::messages`]; the schedule has what comes behind. Without a runner as [`Builder::new`].
+    pub fn for_runner(runner: Option<&'r dyn Runner>) -> Builder<'r> {
+        if runner.is_some() { Builder { runner, ..Builder::default() } } else { Builder::new() }
+    }
+
+    #[inline]
+    fn put(&mut self, step: Step) {
+        match self.runner {
+            Some(runner) => runner.step(&step, &self.shares),
+            None => self.steps.push(step),
+        }
     }
 
     /// Starts to send.
@@ -374,7 +397,7 @@ impl Builder {
     /// Copies; nothing if there is nothing to copy or both are the same place.
     pub fn copy(&mut self, from: Span, to: Span) {
         if from.count > 0 && to.count > 0 && from != to {
-            self.steps.push(Step::Copy { from, to });
+            self.put(Step::Copy { from, to });
         }
     }
 
@@ -382,7 +405,7 @@ impl Builder {
     pub fn reduce(&mut self, input: Span, inout: Span) {
         debug_assert_eq!(input.count, inout.count);
         if input.count > 0 {
-            self.steps.push(Step::Reduce { input, inout });
+            self.put(Step::Reduce { input, inout });
         }
     }
 
@@ -390,17 +413,18 @@ impl Builder {
     pub fn deal(&mut self, round: u32, shares: Vec<Share>, wake: Wake) {
         debug_assert!(self.shares.is_empty());
         self.shares = shares;
-        self.steps.push(Step::Deal { round, wake });
+        self.put(Step::Deal { round, wake });
     }
 
     /// What follows goes by messages. To be said at every process, also if nothing follows.
     pub fn messages(&mut self) {
+        self.runner = None;
         self.messages = Some(self.steps.len() as u32);
     }
 
     /// Any step of the board.
     pub fn board(&mut self, step: Step) {
-        self.steps.push(step);
+        self.put(step);
     }
 
     /// Says how many rounds on the board there are.
@@ -420,6 +444,9 @@ impl Builder {
     }
 
     fn allocate(&mut self, length: u64) -> i64 {
+        if let Some(runner) = self.runner {
+            return runner.scratch(length);
+        }
         let start = self.scratch_bytes;
         self.scratch_bytes = (start + length).next_multiple_of(64);
         start as i64

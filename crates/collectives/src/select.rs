@@ -239,6 +239,14 @@ pub struct Overrides {
 }
 
 impl Overrides {
+    /// None.
+    pub const NONE: &Overrides = &Overrides { chosen: Vec::new() };
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
     /// Reads `operation:algorithm`, several of them separated by commas, as in `allreduce:ring,bcast:chain`.
     /// Every process must be given the same.
     ///

@@ -3,11 +3,11 @@
 use crate::comm::{Communicator, Plane};
 use crate::process::Process;
 use crate::pt2pt::protocol::COPIED_LIMIT;
-use parnass_collectives::{Algorithm, Groups, Operation, Overrides};
+use parnass_collectives::{Algorithm, Groups, Operation, Overrides, named};
 use parnass_counters as counters;
 use parnass_counters::{COLLECTIVES, COUNTERS, CollectiveCounter, Counters, Home, Observer, watch};
 use parnass_portals::Protocol;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The bits of a match pattern that name the communicator.
@@ -22,6 +22,8 @@ pub(crate) struct Changeable {
     /// Counts up with every change of the algorithms, so that schedules of earlier days are not used again.
     era: AtomicU32,
     overrides: Mutex<Arc<Overrides>>,
+    /// Whether there are any.
+    overridden: AtomicBool,
 }
 
 /// Why a value was not changed.
@@ -43,6 +45,7 @@ impl Changeable {
             copied_limit: AtomicU64::new(copied_limit),
             mailbox_limit: AtomicU64::new(mailbox_limit(copied_limit)),
             era: AtomicU32::new(0),
+            overridden: AtomicBool::new(!overrides.is_empty()),
             overrides: Mutex::new(Arc::new(overrides)),
         }
     }
@@ -70,24 +73,30 @@ impl Changeable {
         self.era.load(Ordering::Relaxed)
     }
 
-    /// Which algorithms are asked for.
-    pub(crate) fn overrides(&self) -> Arc<Overrides> {
-        self.overrides.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Which algorithms are asked for, if any are.
+    #[inline]
+    pub(crate) fn overrides(&self) -> Option<Arc<Overrides>> {
+        let overridden = self.overridden.load(Ordering::Relaxed);
+        overridden.then(|| self.overrides.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 
 /// The row of the counter of an operation with an algorithm.
-pub(crate) fn row_of(operation: Operation, algorithm: &Algorithm) -> u32 {
-    let inter = algorithm.groups == Groups::Two;
+pub(crate) fn row_of(operation: Operation, algorithm: &'static Algorithm) -> u32 {
     let mut rows = ROWS[operation as usize].iter();
-    let known = rows.find(|known| known.algorithm == algorithm.name && known.inter == inter);
-    known.expect("a test compares the two tables").row as u32
+    let row = rows.find(|(known, _)| std::ptr::eq(*known, algorithm));
+    row.expect("a test compares the two tables").1
 }
 
-/// The counters of each operation.
-static ROWS: LazyLock<Vec<Vec<&'static CollectiveCounter>>> = LazyLock::new(|| {
+/// The algorithms of each operation, with the rows of their counters.
+static ROWS: LazyLock<Vec<Vec<(&'static Algorithm, u32)>>> = LazyLock::new(|| {
+    let row = |counter: &CollectiveCounter, operation| {
+        let groups = if counter.inter { Groups::Two } else { Groups::One };
+        Some((named(operation, groups, counter.algorithm)?, counter.row as u32))
+    };
     let of = |operation: Operation| {
-        COLLECTIVES.iter().filter(|known| known.operation == operation.name()).collect()
+        let counters = COLLECTIVES.iter().filter(|counter| counter.operation == operation.name());
+        counters.filter_map(|counter| row(counter, operation)).collect()
     };
     Operation::ALL.map(of).into()
 });
@@ -157,6 +166,7 @@ impl Process {
         if !self.activities.is_empty() {
             return Err(Unchanged::NotNow);
         }
+        self.changeable.overridden.store(!overrides.is_empty(), Ordering::Relaxed);
         *self.changeable.overrides.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(overrides);
         self.changeable.era.fetch_add(1, Ordering::Relaxed);
         Ok(())

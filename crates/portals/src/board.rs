@@ -281,12 +281,16 @@ impl Board {
         self.places.piece
     }
 
-    /// Takes the next `rounds` rounds; the number of the first. All members take the same numbers in the same order.
+    /// The round that comes next.
     #[inline]
-    pub fn begin(&self, rounds: u64) -> u64 {
-        let first = self.next.load(Ordering::Relaxed);
-        self.next.store(first + rounds, Ordering::Relaxed);
-        first
+    pub fn next_round(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// The next `rounds` rounds are over for this member. All members take the same numbers in the same order.
+    #[inline]
+    pub fn pass(&self, rounds: u64) {
+        self.next.store(self.next_round() + rounds, Ordering::Relaxed);
     }
 
     /// Which place of a ring a round has. The depth is a power of two.

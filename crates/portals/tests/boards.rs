@@ -63,9 +63,10 @@ fn play(rounds: &[Round]) -> usize {
     };
     let mut members = [open(0), open(1)];
     for steps in rounds {
-        let first = [0, 1].map(|me| members[me].board.begin(1));
-        assert_eq!(first[0], first[1]);
-        let round = first[0];
+        let next = [0, 1].map(|me| members[me].board.next_round());
+        assert_eq!(next[0], next[1]);
+        let round = next[0];
+        members.iter().for_each(|member| member.board.pass(1));
         for me in [0, 1] {
             if let Some(length) = steps[me].0 {
                 members[me].post(me, round, length);

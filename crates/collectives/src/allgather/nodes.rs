@@ -24,7 +24,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(builder: &mut Builder, problem: &Problem<'_>, nodes: &Nodes) -> Row {
+    fn new(builder: &mut Builder<'_>, problem: &Problem<'_>, nodes: &Nodes) -> Row {
         if nodes.in_order() {
             return Row { everything: problem.recv_blocks(0, problem.size), block_bytes: None };
         }
@@ -71,7 +71,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
 }
 
 /// Bruck's algorithm: before a round this node has the blocks of `held` nodes, itself and those after it.
-fn between(builder: &mut Builder, problem: &Problem<'_>, nodes: &Nodes, view: &View<'_>, row: &Row) {
+fn between(builder: &mut Builder<'_>, problem: &Problem<'_>, nodes: &Nodes, view: &View<'_>, row: &Row) {
     let (me, count) = (view.node, nodes.count());
     // The blocks of `number` nodes from one on, around the end.
     let runs = |first: u32, number: u32| {

@@ -25,7 +25,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
 /// All rounds, among `size` processes of which this one stands at place `rank`: the reduction of all `operands`, in the
 /// order of the places, comes into `result` at each.
 pub(crate) fn exchange(
-    builder: &mut Builder,
+    builder: &mut Builder<'_>,
     rank: u32,
     size: u32,
     (operands, result): (Span, Span),

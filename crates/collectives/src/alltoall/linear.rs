@@ -18,7 +18,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
-    let blocks = outgoing(&mut builder, problem, |_| true);
+    let block = outgoing(&mut builder, problem, |_| true);
     for distance in 1..size {
         let source = (rank + size - distance) % size;
         if travels(problem, problem.recv_block_bytes(source)) {
@@ -28,9 +28,9 @@ fn build(problem: &Problem<'_>) -> Schedule {
     for distance in 1..size {
         let target = (rank + distance) % size;
         if travels(problem, outgoing_bytes(problem, target)) {
-            builder.send(Peer::Local(target), blocks[target as usize]);
+            builder.send(Peer::Local(target), block(target));
         }
     }
-    builder.copy(blocks[rank as usize], problem.recv_block(rank));
+    builder.copy(block(rank), problem.recv_block(rank));
     builder.finish()
 }

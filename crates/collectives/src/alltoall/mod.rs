@@ -12,12 +12,14 @@ use crate::schedule::{Builder, Span};
 
 /// What goes to each process: the blocks of the send buffer or, in place, packed copies of those of them that would be overwritten
 /// before they have gone: `kept`, by their bytes.
-fn outgoing(builder: &mut Builder, problem: &Problem<'_>, kept: impl Fn(u64) -> bool) -> Vec<Span> {
-    (0..problem.size)
+fn outgoing<'p, F: Fn(u64) -> bool>(
+    builder: &mut Builder<'_>,
+    problem: &'p Problem<'p>,
+    kept: F,
+) -> impl Fn(u32) -> Span + use<'p, F> {
+    let number = if problem.in_place { problem.size } else { 0 };
+    let copies: Vec<Span> = (0..number)
         .map(|index| {
-            if !problem.in_place {
-                return problem.send_block(index);
-            }
             let block = problem.recv_block(index);
             let bytes = problem.recv_block_bytes(index);
             if index == problem.rank || !kept(bytes) {
@@ -27,7 +29,8 @@ fn outgoing(builder: &mut Builder, problem: &Problem<'_>, kept: impl Fn(u64) -> 
             builder.copy(block, packed);
             packed
         })
-        .collect()
+        .collect();
+    move |to| copies.get(to as usize).copied().unwrap_or_else(|| problem.send_block(to))
 }
 
 /// Whether a block of that many bytes travels. Equal blocks always do, so that a process with a wrong count is found

@@ -18,7 +18,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 fn build(problem: &Problem<'_>) -> Schedule {
     let mut builder = Builder::new();
     let (rank, size) = (problem.rank, problem.size);
-    let blocks = outgoing(&mut builder, problem, |_| true);
+    let block = outgoing(&mut builder, problem, |_| true);
     for round in 1..size {
         let source = (rank + size - round) % size;
         let target = (rank + round) % size;
@@ -26,15 +26,15 @@ fn build(problem: &Problem<'_>) -> Schedule {
             builder.receive(Peer::Local(source), problem.recv_block(source));
         }
         if travels(problem, outgoing_bytes(problem, target)) {
-            builder.send(Peer::Local(target), blocks[target as usize]);
+            builder.send(Peer::Local(target), block(target));
         }
         if round == 1 {
-            builder.copy(blocks[rank as usize], problem.recv_block(rank));
+            builder.copy(block(rank), problem.recv_block(rank));
         }
         builder.wait();
     }
     if size == 1 {
-        builder.copy(blocks[0], problem.recv_block(0));
+        builder.copy(block(0), problem.recv_block(0));
     }
     builder.finish()
 }

@@ -21,12 +21,12 @@ fn build(problem: &Problem<'_>) -> Schedule {
     let (rank, size, longest) = (problem.rank, problem.size, longest(problem));
     let mut rounds = Rounds::new(problem);
     // In place, what goes by message later must not be overwritten before.
-    let blocks = outgoing(&mut rounds.builder, problem, |bytes| bytes > longest);
-    let gives = |to: u32| (blocks[to as usize], outgoing_bytes(problem, to));
+    let block = outgoing(&mut rounds.builder, problem, |bytes| bytes > longest);
+    let gives = |to: u32| (block(to), outgoing_bytes(problem, to));
     let gets = |from: u32| (problem.recv_block(from), problem.recv_block_bytes(from));
     let wake = Wake { only: None, when_complete: problem.oversubscribed };
     rounds.deal(0, gives, wake);
-    rounds.builder.copy(blocks[rank as usize], problem.recv_block(rank));
+    rounds.builder.copy(block(rank), problem.recv_block(rank));
     rounds.gather(0);
     let others = || (1..size).map(|distance| (rank + distance) % size);
     others().for_each(|from| rounds.pick(0, from, gets(from)));

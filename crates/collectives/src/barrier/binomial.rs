@@ -25,7 +25,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
 }
 
 /// The way up, to place 0 of `size`; `me` is that of this process.
-pub(crate) fn climb(builder: &mut Builder, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
+pub(crate) fn climb(builder: &mut Builder<'_>, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
     let mut mask = 1;
     while mask < size && me & mask == 0 {
         if me + mask < size {

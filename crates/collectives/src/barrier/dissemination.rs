@@ -24,7 +24,7 @@ fn build(problem: &Problem<'_>) -> Schedule {
 }
 
 /// All rounds, among `size` processes of which this one stands at place `me`.
-pub(crate) fn spread(builder: &mut Builder, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
+pub(crate) fn spread(builder: &mut Builder<'_>, me: u32, size: u32, peer: impl Fn(u32) -> Peer) {
     let mut distance = 1;
     while distance < size {
         builder.send(peer((me + distance) % size), SIGNAL);

@@ -2,5 +2,6 @@
 
 mod neighbors;
 mod oracle;
+mod record;
 mod simulator;
 mod watchdog;

@@ -2,7 +2,7 @@
 
 use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
-    Direct, Element, Neighborhood, Operation, Overrides, Part, Problem, Root, Shape, Vector, schedule,
+    Direct, Element, Ints, Neighborhood, Operation, Overrides, Part, Problem, Root, Shape, Vector, schedule,
 };
 
 /// An edge: from which process and which of its blocks, to which process and which of its blocks.
@@ -117,7 +117,9 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
     for (rank, place) in places.iter().enumerate() {
         let element = Element::of_size(1);
         let own = if same_to_all { contributions[rank] } else { common };
-        let vector = |blocks: &'_ Blocks| (blocks.counts.clone(), blocks.offsets.clone());
+        let vector = |blocks: &'_ Blocks| {
+            (blocks.counts.iter().map(|count| *count as i64).collect::<Vec<_>>(), blocks.offsets.clone())
+        };
         let (send, recv) = (vector(&send_blocks[rank]), vector(&recv_blocks[rank]));
         let typed = operation == Operation::NeighborAlltoallw;
         let elements = |blocks: &Blocks| if typed { blocks.elements.clone() } else { Vec::new() };
@@ -138,17 +140,24 @@ fn check(operation: Operation, random: &mut Random, (places, edges): (Vec<Place>
                 direct: Direct::No,
             },
             send: (!even && !same_to_all).then_some(Vector {
-                counts: &send.0,
-                offsets: &send.1,
+                counts: Ints::Large(&send.0),
+                displacements: Ints::Large(&send.1),
+                unit: 1,
                 elements: &send_elements,
             }),
-            recv: (!even).then_some(Vector { counts: &recv.0, offsets: &recv.1, elements: &recv_elements }),
+            recv: (!even).then_some(Vector {
+                counts: Ints::Large(&recv.0),
+                displacements: Ints::Large(&recv.1),
+                unit: 1,
+                elements: &recv_elements,
+            }),
             neighborhood: Some(Neighborhood {
                 sources: &place.sources,
                 destinations: &place.destinations,
                 order: &place.order,
             }),
             nodes: None,
+            runner: None,
         };
         let schedule = schedule(&problem, &Overrides::default());
         let mut process = Process::new(schedule, sends[rank].clone(), buffer(), [element; 2]);

@@ -2,8 +2,8 @@
 
 use crate::simulator::{MARGIN, Memory, Process, Random, run, unpack};
 use parnass_collectives::{
-    ALGORITHMS, Algorithm, Direct, Element, Groups, Nodes, Operation, Part, Problem, Root, Shape, Vector,
-    named,
+    ALGORITHMS, Algorithm, Direct, Element, Groups, Ints, Needs, Nodes, Operation, Part, Problem, Root,
+    Shape, Vector, named,
 };
 
 /// Bytes of an operand: an affine map `x -> a x + b` modulo 256. Composition is associative and not commutative.
@@ -471,11 +471,11 @@ impl Setting {
             for (index, data) in &case.output {
                 case.recv.fill(&mut result, *index, data);
             }
-            let block_counts: Vec<u64>;
-            let vector = |blocks: &'_ Blocks| -> (Vec<u64>, Vec<i64>, Vec<Element>) {
+            let block_counts: Vec<i64>;
+            let vector = |blocks: &'_ Blocks| -> (Vec<i64>, Vec<i64>, Vec<Element>) {
                 let typed = self.operation == Operation::Alltoallw;
                 (
-                    blocks.counts.clone(),
+                    blocks.counts.iter().map(|count| *count as i64).collect(),
                     blocks.offsets.clone(),
                     if typed { blocks.elements.clone() } else { Vec::new() },
                 )
@@ -485,24 +485,28 @@ impl Setting {
                 let group =
                     if case.shape.remote_size > 0 && processes.len() >= self.sizes[0] { 1 } else { 0 };
                 let begin = if group == 0 { 0 } else { self.sizes[0] };
-                block_counts =
-                    (begin..begin + self.sizes[group]).map(|index| cases[index].recv.counts[1]).collect();
+                block_counts = (begin..begin + self.sizes[group])
+                    .map(|index| cases[index].recv.counts[1] as i64)
+                    .collect();
                 recv_parts = (block_counts, Vec::new(), Vec::new());
             }
             let problem = Problem {
                 shape: case.shape,
                 send: case.send_vector.then_some(Vector {
-                    counts: &send_parts.0,
-                    offsets: &send_parts.1,
+                    counts: Ints::Large(&send_parts.0),
+                    displacements: Ints::Large(&send_parts.1),
+                    unit: 1,
                     elements: &send_parts.2,
                 }),
                 recv: case.recv_vector.then_some(Vector {
-                    counts: &recv_parts.0,
-                    offsets: &recv_parts.1,
+                    counts: Ints::Large(&recv_parts.0),
+                    displacements: Ints::Large(&recv_parts.1),
+                    unit: 1,
                     elements: &recv_parts.2,
                 }),
                 neighborhood: None,
                 nodes: self.nodes.as_ref(),
+                runner: None,
             };
             if !algorithm.can(&problem) {
                 // Only a board depends on more than the shape that was asked about before.
@@ -510,7 +514,11 @@ impl Setting {
                 return;
             }
             let elements = [case.shape.send.element, case.shape.recv.element];
-            let mut process = Process::new((algorithm.build)(&problem), send.clone(), recv, elements);
+            let schedule = (algorithm.build)(&problem);
+            if matches!(algorithm.needs, Needs::Board | Needs::Direct) {
+                crate::record::compare(algorithm, &problem, &schedule);
+            }
+            let mut process = Process::new(schedule, send.clone(), recv, elements);
             process.send_elements = send_parts.2.clone();
             process.recv_elements = recv_parts.2.clone();
             processes.push(process);

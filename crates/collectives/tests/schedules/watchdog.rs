@@ -5,7 +5,7 @@ use parnass_collectives::{Builder, Element, Kind, Peer, Region, Span};
 
 const BYTES: Span = Span { region: Region::Recv, kind: Kind::Bytes, offset: 0, count: 4 };
 
-fn simulate(write: [fn(&mut Builder); 2]) {
+fn simulate(write: [fn(&mut Builder<'_>); 2]) {
     for seed in 0..20 {
         let mut processes: Vec<Process> = write
             .iter()

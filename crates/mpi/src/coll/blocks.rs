@@ -1,10 +1,9 @@
 //! Blocks that differ, as a call names them: its arrays are read where the program has them, and nothing is copied of them unless
-//! a schedule is to be made.
+//! a schedule is to be kept.
 
 use super::call::element_of;
 use crate::datatype::Datatype;
-use crate::ints::Ints;
-use parnass_collectives::{Element, Vector};
+use parnass_collectives::{Element, Ints, Vector};
 use std::sync::Arc;
 
 /// Blocks that differ, one for each process of the group that is talked to, or for each neighbour.
@@ -63,13 +62,24 @@ impl Blocks<'_> {
             && identities.eq(kept.datatypes.iter().copied())
     }
 
+    /// A number that tells blocks apart, nearly always, that stand behind others with a number.
+    pub(super) fn digest(&self, before: u64) -> u64 {
+        let numbers = self.counts.iter().chain(self.displacements.iter());
+        let numbers = numbers.chain(self.each().iter().map(|datatype| datatype.identity() as i64));
+        // An odd number without a pattern.
+        numbers.fold(before, |digest, number| {
+            (digest.rotate_left(5) ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        })
+    }
+
+    /// Where each has its own datatype: what a schedule is to know of these.
+    pub(super) fn elements(&self) -> Vec<Element> {
+        self.each().iter().map(|datatype| element_of(datatype, 1)).collect()
+    }
+
     /// What a schedule is made for.
-    pub(super) fn read(&self) -> Read {
-        Read {
-            counts: self.counts.iter().map(|count| count as u64).collect(),
-            offsets: self.displacements.iter().map(|place| place.wrapping_mul(self.unit)).collect(),
-            elements: self.each().iter().map(|datatype| element_of(datatype, 1)).collect(),
-        }
+    pub(super) fn vector<'a>(&'a self, elements: &'a [Element]) -> Vector<'a> {
+        Vector { counts: self.counts, displacements: self.displacements, unit: self.unit, elements }
     }
 }
 
@@ -80,18 +90,4 @@ pub(super) struct KeptBlocks {
     displacements: Vec<i64>,
     /// Identities; empty if all are of one datatype, which stands in the key and says the unit of the displacements.
     datatypes: Vec<u64>,
-}
-
-/// Blocks that differ, while a schedule is made for them.
-#[derive(Debug)]
-pub(super) struct Read {
-    counts: Vec<u64>,
-    offsets: Vec<i64>,
-    elements: Vec<Element>,
-}
-
-impl Read {
-    pub(super) fn vector(&self) -> Vector<'_> {
-        Vector { counts: &self.counts, offsets: &self.offsets, elements: &self.elements }
-    }
 }

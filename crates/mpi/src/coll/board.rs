@@ -42,62 +42,90 @@ pub(super) struct Turn<'p, 'a> {
     ground: Ground<'p, 'a>,
     /// The round of the board that is round 0 of the schedule.
     first: u64,
-    rounds: u32,
     owed: Owed,
     /// Whether others wait for this member too, so that nobody runs ahead of it.
     gives: bool,
     /// Who has given otherwise than was expected, and whether it is by message.
     astray: Vec<(u32, bool)>,
+    failed: Option<Error>,
+    /// No step is taken any more.
+    ended: bool,
 }
 
 impl<'p, 'a> Turn<'p, 'a> {
-    /// Draws the rounds, so this happens in the order of the program's calls.
     #[inline(always)]
-    pub(super) fn new(process: &'p Process, board: &'p Board, ground: Ground<'p, 'a>, rounds: u32) -> Self {
-        let first = board.begin(u64::from(rounds));
-        Turn { process, board, ground, first, rounds, owed: Owed::Nobody, gives: false, astray: Vec::new() }
+    pub(super) fn new(process: &'p Process, board: &'p Board, ground: Ground<'p, 'a>) -> Self {
+        Turn {
+            process,
+            board,
+            ground,
+            first: board.next_round(),
+            owed: Owed::Nobody,
+            gives: false,
+            astray: Vec::new(),
+            failed: None,
+            ended: false,
+        }
     }
 
     /// Runs all steps up to the first message. After an error they go on, so that the other processes are not left waiting; unless the job
     /// will end of it, or the others learn of it by themselves.
     #[inline(always)]
     pub(super) fn run(mut self, schedule: &Schedule) -> std::result::Result<(), Failed> {
-        let (mut failed, mut ended) = (None, false);
         let steps = schedule.steps();
         for step in &steps[..schedule.messages().unwrap_or(steps.len())] {
-            if let Err(error) = self.step(step, schedule)
-                && self.ends(&mut failed, error)
-            {
-                ended = true;
-                break;
+            if let Err(error) = self.step(step, schedule.shares()) {
+                self.fail(error);
+                if self.ended {
+                    break;
+                }
             }
         }
-        if !ended {
-            self.leave();
-        }
-        match failed {
-            None => Ok(()),
-            Some(error) => Err(Failed { error, ended, astray: self.astray }),
+        self.end(schedule.rounds())
+    }
+
+    /// Takes the next step, unless it has ended.
+    #[inline]
+    pub(super) fn take_step(&mut self, step: &Step, shares: &[Share]) {
+        if !self.ended
+            && let Err(error) = self.step(step, shares)
+        {
+            self.fail(error);
         }
     }
 
-    /// Keeps an error; whether the steps end with it.
+    /// Keeps an error.
     #[cold]
-    fn ends(&self, failed: &mut Option<Error>, error: Error) -> bool {
-        note(failed, error);
-        if self.ground.parts.is_fatal() {
-            return true;
+    fn fail(&mut self, error: Error) {
+        note(&mut self.failed, error);
+        self.ended = self.ground.parts.is_fatal() || self.failed.as_ref().is_some_and(interrupts);
+    }
+
+    /// All steps have been taken, of so many rounds: draws these, and says how it went.
+    #[inline(always)]
+    pub(super) fn end(mut self, rounds: u32) -> std::result::Result<(), Failed> {
+        self.board.pass(u64::from(rounds));
+        if self.ended {
+            self.give_up(rounds);
+        } else {
+            self.leave(rounds);
         }
-        let interrupted = failed.as_ref().is_some_and(interrupts);
-        if interrupted {
-            // This process leaves before all have read what it has offered.
-            self.board.withdraw(self.first..self.round(self.rounds));
+        match self.failed {
+            None => Ok(()),
+            Some(error) => Err(Failed { error, ended: self.ended, astray: self.astray }),
         }
-        interrupted
+    }
+
+    /// This process leaves before all have read what it has offered.
+    #[cold]
+    fn give_up(&self, rounds: u32) {
+        if !self.ground.parts.is_fatal() {
+            self.board.withdraw(self.first..self.round(rounds));
+        }
     }
 
     #[inline(always)]
-    fn step(&mut self, step: &Step, schedule: &Schedule) -> Result<()> {
+    fn step(&mut self, step: &Step, shares: &[Share]) -> Result<()> {
         match step {
             &Step::Post { round, ref data, wake } => self.post(round, data, wake),
             &Step::Take { round, from, posted, skip, ref data } => {
@@ -113,7 +141,7 @@ impl<'p, 'a> Turn<'p, 'a> {
             &Step::Fetch { round, from, offered, skip, ref data } => {
                 self.fetch((round, from), (offered, skip), data)
             }
-            &Step::Deal { round, wake } => self.deal(round, schedule.shares(), wake),
+            &Step::Deal { round, wake } => self.deal(round, shares, wake),
             &Step::Pick { round, from, ref share } => self.pick((round, from), share),
             &Step::Done { round } => {
                 // Nothing of the rounds up to this one will be read any more.
@@ -466,8 +494,8 @@ impl<'p, 'a> Turn<'p, 'a> {
 
     /// All steps are done.
     #[inline(always)]
-    fn leave(&mut self) {
-        let last = self.round(self.rounds - 1);
+    fn leave(&mut self, rounds: u32) {
+        let last = self.round(rounds - 1);
         if self.owed != Owed::Nobody {
             self.board.done(last);
             self.settle();

@@ -111,15 +111,32 @@ impl fmt::Debug for Work {
     }
 }
 
+/// The schedules of the calls whose keys have one place, and what was called there last without one.
+#[derive(Default)]
+struct Pair {
+    works: [Option<Box<Work>>; 2],
+    missed: u64,
+}
+
 /// The schedules that a communicator has used last, in pairs: which pair one stands in, its key says, and the first of a pair is the one
 /// used last. A program whose counts change from call to call so looks at two, and makes one where another was. A box moves as one word: they
 /// are taken and given back with every call.
 #[derive(Default)]
 struct Kept {
-    /// Empty until the first is given back.
-    pairs: Vec<[Option<Box<Work>>; 2]>,
+    /// Empty until there is something to keep.
+    pairs: Vec<Pair>,
     /// The pair of the one that was given back last.
     last: usize,
+}
+
+impl Kept {
+    #[inline]
+    fn pair(&mut self, place: usize) -> &mut Pair {
+        if self.pairs.is_empty() {
+            self.pairs.resize_with(PAIRS, Default::default);
+        }
+        &mut self.pairs[place]
+    }
 }
 
 /// The schedules that a communicator has used last. One in every communicator.
@@ -134,7 +151,7 @@ impl Cache {
     pub(super) fn take(&self, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {
         let mut kept = self.kept.lock();
         let last = kept.last;
-        let first = &mut kept.pairs.get_mut(last)?[0];
+        let first = &mut kept.pairs.get_mut(last)?.works[0];
         if first.as_ref().is_some_and(|work| work.is_for(key, call, era)) {
             return first.take();
         }
@@ -146,7 +163,14 @@ impl Cache {
         let pair = &mut kept.pairs[key.place(PAIRS)];
         let is_it =
             |work: &&mut Option<Box<Work>>| work.as_ref().is_some_and(|work| work.is_for(key, call, era));
-        pair.iter_mut().find(is_it)?.take()
+        pair.works.iter_mut().find(is_it)?.take()
+    }
+
+    /// Whether a call for which nothing was kept is the same as the last one of its place: then what is made for it is worth keeping.
+    pub(super) fn comes_again(&self, key: &Key, call: &Call<'_>) -> bool {
+        let digest = key.digest().rotate_left(32) ^ call.digest();
+        let mut kept = self.kept.lock();
+        std::mem::replace(&mut kept.pair(key.place(PAIRS)).missed, digest) == digest
     }
 
     /// Takes back what a run has used.
@@ -160,11 +184,8 @@ impl Cache {
         }
         let place = work.place;
         let mut kept = self.kept.lock();
-        if kept.pairs.is_empty() {
-            kept.pairs.resize_with(PAIRS, Default::default);
-        }
         kept.last = place;
-        let [first, second] = &mut kept.pairs[place];
+        let [first, second] = &mut kept.pair(place).works;
         if let Some(earlier) = first.replace(work) {
             *second = Some(earlier);
         }
@@ -173,7 +194,7 @@ impl Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = self.kept.lock().pairs.iter().flatten().flatten().count();
+        let kept = self.kept.lock().pairs.iter().flat_map(|pair| &pair.works).flatten().count();
         formatter.debug_struct("Cache").field("kept", &kept).finish()
     }
 }

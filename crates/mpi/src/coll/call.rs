@@ -1,17 +1,17 @@
 //! A collective call, its arguments checked, and what it means for the choice of a schedule.
 
 use super::Settings;
-use super::blocks::{BlockTypes, Blocks, KeptBlocks, Read};
+use super::blocks::{BlockTypes, Blocks, KeptBlocks};
 use super::execution::{Parts, Rest};
 use crate::comm::Communicator;
 use crate::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::datatype::Datatype;
-use crate::observe::row_of;
 use crate::op::Op;
 use crate::process::Process;
 use parnass_base::UserAddress;
 use parnass_collectives::{
-    Direct, Element, Kind, Neighborhood, Nodes, Operation, Part, Problem, Root, Schedule, Shape,
+    Algorithm, Direct, Element, Kind, Neighborhood, Nodes, Operation, Overrides, Part, Problem, Root,
+    Schedule, Shape,
 };
 use parnass_portals::{Board, Reading};
 use std::sync::Arc;
@@ -108,6 +108,12 @@ impl Key {
     /// One of so many places, a power of two.
     #[inline]
     pub(super) fn place(&self, places: usize) -> usize {
+        self.digest() as usize & (places - 1)
+    }
+
+    /// A number that tells keys apart, nearly always.
+    #[inline]
+    pub(super) fn digest(&self) -> u64 {
         let count = self.send.0.wrapping_add(self.recv.0.rotate_left(8));
         let types = self.send.1.wrapping_add(self.recv.1.rotate_left(16));
         let rest = u64::from(self.root as u32) << 8 | self.operation as u64;
@@ -115,7 +121,7 @@ impl Key {
         let mixed = count.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ types.wrapping_mul(0xd6e8_feb8_6659_fd93)
             ^ rest.wrapping_mul(0xa076_1d64_78bd_642f);
-        (mixed >> 32) as usize & (places - 1)
+        mixed >> 32
     }
 }
 
@@ -181,6 +187,11 @@ impl<'a> Call<'a> {
     pub(super) fn keep_blocks(&self) -> Option<Box<[Option<KeptBlocks>; 2]>> {
         let blocks = self.blocks();
         (blocks.iter().any(Option::is_some)).then(|| Box::new(blocks.map(|side| side.map(Blocks::keep))))
+    }
+
+    /// A number that tells calls with one key apart, nearly always.
+    pub(super) fn digest(&self) -> u64 {
+        self.blocks().iter().flatten().fold(0, |digest, blocks| blocks.digest(digest))
     }
 
     /// Whether these were its blocks, of which the key says only so much. With one key blocks differ on the same sides in all calls: which, the operation
@@ -256,10 +267,16 @@ impl<'a> Call<'a> {
         Nodes::new(&(0..self.communicator.size()).map(node).collect::<Vec<_>>())
     }
 
-    /// Makes the schedule, with the row of the counter of its algorithm.
-    pub(super) fn schedule(&self, shape: Shape, process: &Process) -> (u32, Schedule) {
+    /// What is to be done, and by which algorithm.
+    pub(super) fn solve<T>(
+        &self,
+        shape: Shape,
+        process: &Process,
+        with: impl FnOnce(&Problem<'_>, &'static Algorithm) -> T,
+    ) -> T {
         let settings = process.collectives(self.communicator);
-        let [send, recv] = self.blocks().map(|blocks| blocks.map(Blocks::read));
+        let elements = self.blocks().map(|blocks| blocks.map_or(Vec::new(), Blocks::elements));
+        let vector = |side: usize| Some(self.blocks()[side]?.vector(&elements[side]));
         let around = if self.operation.is_on_neighbors() { self.communicator.neighborhood() } else { None };
         let neighborhood = around.as_ref().map(|around| Neighborhood {
             sources: &around.sources,
@@ -267,13 +284,18 @@ impl<'a> Call<'a> {
             order: &around.order,
         });
         let nodes = self.nodes(settings);
-        let [send, recv] = [&send, &recv].map(|read| read.as_ref().map(Read::vector));
-        let problem = Problem { shape, send, recv, neighborhood, nodes: nodes.as_ref() };
+        let (send, recv) = (vector(0), vector(1));
+        let problem = Problem { shape, send, recv, neighborhood, nodes: nodes.as_ref(), runner: None };
         // What was changed at one process is not known to those of other worlds.
         let changed = process.changeable.overrides();
-        let overrides = if self.communicator.is_mixed() { &settings.overrides } else { &*changed };
-        let algorithm = parnass_collectives::select(&problem, overrides);
-        let schedule = (algorithm.build)(&problem).with_runs(|span| {
+        let changed = changed.as_deref().unwrap_or(Overrides::NONE);
+        let overrides = if self.communicator.is_mixed() { &settings.overrides } else { changed };
+        with(&problem, parnass_collectives::select(&problem, overrides))
+    }
+
+    /// The schedule of an algorithm.
+    pub(super) fn schedule(&self, problem: &Problem<'_>, algorithm: &Algorithm) -> Schedule {
+        (algorithm.build)(problem).with_runs(|span| {
             let datatype = match span.kind {
                 Kind::Send => self.send.datatype()?,
                 Kind::Recv => self.recv.datatype()?,
@@ -281,7 +303,6 @@ impl<'a> Call<'a> {
             };
             let layout = datatype.layout();
             Some((layout.contiguous(span.count)?, span.count * layout.size()))
-        });
-        (row_of(self.operation, algorithm), schedule)
+        })
     }
 }

@@ -6,6 +6,7 @@ mod board;
 mod cache;
 mod call;
 mod execution;
+mod live;
 mod persistent;
 
 pub use blocks::{BlockTypes, Blocks};
@@ -17,6 +18,7 @@ pub use persistent::Persistent;
 
 use crate::comm::Communicator;
 use crate::error::Result;
+use crate::observe::row_of;
 use crate::process::Process;
 use crate::progress::Activity;
 use crate::request::{Request, Status};
@@ -25,6 +27,7 @@ use cache::Work;
 use call::Key;
 use execution::{Execution, Ground, OwnedParts, run_in_turn};
 use parnass_base::Scratch;
+use parnass_collectives::Shape;
 use parnass_portals::Board;
 use std::sync::Arc;
 
@@ -54,15 +57,25 @@ impl Process {
     /// Runs it, on the board if that is how it is done.
     #[inline(never)]
     fn execute_on(&self, call: &Call<'_>, board: &Board) -> Result<()> {
-        let mut work = self.work(call, Some(board));
-        let rounds = work.schedule.rounds();
-        if rounds == 0 {
+        let (key, era) = (call.key(true), self.changeable.era());
+        match key.as_ref().and_then(|key| call.communicator.collective_cache().take(key, call, era)) {
+            Some(work) => {
+                self.count_collective(work.row, call.communicator);
+                self.run_on(call, board, work)
+            }
+            None => self.execute_new(call, board, key, era),
+        }
+    }
+
+    #[inline(always)]
+    fn run_on(&self, call: &Call<'_>, board: &Board, mut work: Box<Work>) -> Result<()> {
+        if work.schedule.rounds() == 0 {
             return self.execute_work(call, work);
         }
         let past_caches = self.nic().goes_past_caches(work.moved_bytes);
         let (parts, scratch) = (call.parts(), work.scratch(self));
         let ground = Ground { parts: &parts, scratch, past_caches };
-        let result = Turn::new(self, board, ground, rounds).run(&work.schedule);
+        let result = Turn::new(self, board, ground).run(&work.schedule);
         if let Some(first) = work.schedule.messages() {
             if result.is_err() || first < work.schedule.steps().len() {
                 return self.execute_messages(call, work, result);
@@ -94,7 +107,7 @@ impl Process {
 
     /// Runs it by messages.
     pub(crate) fn execute(&self, call: &Call<'_>) -> Result<()> {
-        self.execute_work(call, self.work(call, None))
+        self.execute_work(call, self.work(call))
     }
 
     #[inline(never)]
@@ -121,20 +134,27 @@ impl Process {
         execution.finish(call.communicator)
     }
 
-    /// What a run of it needs, counted.
+    /// What a run of it by messages needs, counted.
     #[inline(always)]
-    fn work(&self, call: &Call<'_>, board: Option<&Board>) -> Box<Work> {
-        let (key, era) = (call.key(board.is_some()), self.changeable.era());
+    fn work(&self, call: &Call<'_>) -> Box<Work> {
+        let (key, era) = (call.key(false), self.changeable.era());
         let kept = key.as_ref().and_then(|key| call.communicator.collective_cache().take(key, call, era));
-        let work = kept.unwrap_or_else(|| self.new_work(call, key, era, board));
+        let work = kept.unwrap_or_else(|| self.new_work(call, key, era));
         self.count_collective(work.row, call.communicator);
         work
     }
 
     #[cold]
-    fn new_work(&self, call: &Call<'_>, key: Option<Key>, era: u32, board: Option<&Board>) -> Box<Work> {
-        let shape = call.shape(self.collectives(call.communicator).oversubscribed, board);
-        Work::new(key.map(|key| (key, call)), era, call.schedule(shape, self), shape.moved_bytes())
+    fn new_work(&self, call: &Call<'_>, key: Option<Key>, era: u32) -> Box<Work> {
+        let shape = self.shape(call, None);
+        call.solve(shape, self, |problem, algorithm| {
+            let (row, schedule) = (row_of(call.operation, algorithm), call.schedule(problem, algorithm));
+            Work::new(key.map(|key| (key, call)), era, (row, schedule), shape.moved_bytes())
+        })
+    }
+
+    fn shape(&self, call: &Call<'_>, board: Option<&Board>) -> Shape {
+        call.shape(self.collectives(call.communicator).oversubscribed, board)
     }
 
     /// What process 0 of an intracommunicator says, at all of them, by messages.
@@ -161,7 +181,7 @@ impl Process {
         }
         let background = Background {
             parts: OwnedParts::new(call),
-            execution: Some(Execution::new(self, call, self.work(call, None))),
+            execution: Some(Execution::new(self, call, self.work(call))),
         };
         Request::composite(self, call.communicator, Box::new(background))
     }

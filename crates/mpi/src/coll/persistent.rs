@@ -31,13 +31,10 @@ impl Process {
     /// order at all members of the communicator.
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
-        let settings = self.collectives(communicator);
-        let shape = call.shape(settings.oversubscribed, None);
-        let schedule = call.schedule(shape, self);
         let persistent = Persistent {
             parts: Arc::new(OwnedParts::new(call)),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),
-            home: Arc::new(Mutex::new(Some(Work::new(None, 0, schedule, shape.moved_bytes())))),
+            home: Arc::new(Mutex::new(Some(self.new_work(call, None, 0)))),
         };
         Request::persistent(communicator, Specification::Collective(persistent))
     }
