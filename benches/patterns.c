@@ -1,5 +1,6 @@
 /* What programs do besides one message at a time, between two ranks: many messages each way at once, completed all together or one by one; messages
- * that are probed first, and received by what the probe has told; persistent requests; and collectives whose blocks differ in length. */
+ * that are probed first, and received by what the probe has told; persistent requests; collectives whose blocks differ in length; and collectives whose
+ * lengths differ from call to call, as in most programs. */
 #include "bench.h"
 
 enum { largest = 65536, many = 32 };
@@ -97,6 +98,37 @@ static void scatterv(void *context)
     MPI_Scatterv(out, all->counts, all->places, MPI_BYTE, in, all->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
+/* Collectives of 1 to 100 numbers, another length each time, of the ranks in turn where there is a root. */
+static int changing_count, changing_root;
+
+static void change(void)
+{
+    changing_count = changing_count % 100 + 1;
+    changing_root = 1 - changing_root;
+}
+
+static void bcast_changing(void *context)
+{
+    (void)context;
+    change();
+    MPI_Bcast(in, changing_count, MPI_DOUBLE, changing_root, MPI_COMM_WORLD);
+}
+
+static void allreduce_changing(void *context)
+{
+    (void)context;
+    change();
+    MPI_Allreduce(out, in, changing_count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void alltoallv_changing(void *context)
+{
+    (void)context;
+    change();
+    int counts[2] = {changing_count, changing_count}, places[2] = {0, changing_count};
+    MPI_Alltoallv(out, counts, places, MPI_DOUBLE, in, counts, places, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     static int sizes[] = {8, 1024, 16384};
@@ -124,6 +156,11 @@ int main(int argc, char **argv)
         result("gatherv-2-ranks", bytes, seconds_per_call(gatherv, &all) * 1e6, "us");
         result("scatterv-2-ranks", bytes, seconds_per_call(scatterv, &all) * 1e6, "us");
     }
+    memset(out, 0, 1600);
+    int mean = 404;
+    result("bcast-changing-2-ranks", mean, seconds_per_call(bcast_changing, NULL) * 1e6, "us");
+    result("allreduce-changing-2-ranks", mean, seconds_per_call(allreduce_changing, NULL) * 1e6, "us");
+    result("alltoallv-changing-2-ranks", mean, seconds_per_call(alltoallv_changing, NULL) * 1e6, "us");
     MPI_Finalize();
     return 0;
 }

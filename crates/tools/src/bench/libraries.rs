@@ -461,7 +461,7 @@ impl Library {
             let mut arguments: Vec<OsString> =
                 ["-O2", "-std=gnu11", "-pthread"].into_iter().map(OsString::from).collect();
             arguments.push(sources.join(format!("{name}.c")).into());
-            arguments.extend(["-o".into(), self.programs.join(name).into()]);
+            arguments.extend(["-o".into(), self.programs.join(name).into(), "-lm".into()]);
             let mut wrapper = self.command(&self.mpicc);
             let outcome = step(runner, wrapper.args(&arguments), SHORT);
             let outcome = match (outcome, &self.prefix) {
