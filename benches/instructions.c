@@ -1,5 +1,6 @@
 /* Sends and receives messages to itself, as many as the first argument says, of so many bytes as the second one says: for counting the instructions of a
- * pair. With a third argument in windows of nonblocking ones ("windows"), by persistent requests ("persistent"), or probed first ("probed"). */
+ * pair. With a third argument in windows of nonblocking ones ("windows"), by persistent requests ("persistent"), or probed first ("probed"). Or rank 0 of two
+ * broadcasts, each time another number of bytes ("broadcasts"). */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,11 @@ static void one_probed(void)
     MPI_Mrecv(in, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 }
 
+static void one_broadcast(int number)
+{
+    MPI_Bcast(out, number % 40 + 1, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -58,6 +64,9 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "probed") == 0) {
         for (int done = 0; done < pairs; done++)
             one_probed();
+    } else if (strcmp(way, "broadcasts") == 0) {
+        for (int done = 0; done < pairs; done++)
+            one_broadcast(done);
     } else {
         for (int done = 0; done < pairs; done++)
             one_pair();

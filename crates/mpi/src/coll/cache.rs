@@ -7,8 +7,9 @@ use crate::process::Process;
 use crate::pt2pt::staging::Staging;
 use parnass_base::guarded::Guarded;
 use parnass_base::{Scratch, UserAddress};
-use parnass_collectives::Schedule;
+use parnass_collectives::{Nodes, Schedule};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// How many pairs of schedules are kept.
 const PAIRS: usize = 16;
@@ -143,9 +144,16 @@ impl Kept {
 #[derive(Default)]
 pub(crate) struct Cache {
     kept: Guarded<Kept>,
+    /// The nodes of its processes, if they are on several.
+    nodes: OnceLock<Option<Nodes>>,
 }
 
 impl Cache {
+    /// The nodes of its processes, found once.
+    pub(super) fn nodes(&self, find: impl FnOnce() -> Option<Nodes>) -> Option<&Nodes> {
+        self.nodes.get_or_init(find).as_ref()
+    }
+
     /// What was kept for a key, unless there is nothing or it is in use.
     #[inline(always)]
     pub(super) fn take(&self, key: &Key, call: &Call<'_>, era: u32) -> Option<Box<Work>> {

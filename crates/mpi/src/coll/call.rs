@@ -258,13 +258,15 @@ impl<'a> Call<'a> {
     }
 
     /// The nodes of an intracommunicator with processes on several.
-    fn nodes(&self, settings: &Settings) -> Option<Nodes> {
+    fn nodes(&self, settings: &Settings) -> Option<&'a Nodes> {
         if settings.nodes.is_empty() || self.communicator.is_inter() {
             return None;
         }
-        let group = self.communicator.group();
-        let node = |rank| settings.nodes[group.process(rank).0 as usize];
-        Nodes::new(&(0..self.communicator.size()).map(node).collect::<Vec<_>>())
+        self.communicator.collective_cache().nodes(|| {
+            let group = self.communicator.group();
+            let node = |rank| settings.nodes[group.process(rank).0 as usize];
+            Nodes::new(&(0..self.communicator.size()).map(node).collect::<Vec<_>>())
+        })
     }
 
     /// What is to be done, and by which algorithm.
@@ -283,9 +285,8 @@ impl<'a> Call<'a> {
             destinations: &around.destinations,
             order: &around.order,
         });
-        let nodes = self.nodes(settings);
         let (send, recv) = (vector(0), vector(1));
-        let problem = Problem { shape, send, recv, neighborhood, nodes: nodes.as_ref(), runner: None };
+        let problem = Problem { shape, send, recv, neighborhood, nodes: self.nodes(settings), runner: None };
         // What was changed at one process is not known to those of other worlds.
         let changed = process.changeable.overrides();
         let changed = changed.as_deref().unwrap_or(Overrides::NONE);
