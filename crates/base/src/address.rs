@@ -128,6 +128,12 @@ impl UserAddress {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr(), bytes.len()) }
     }
 
+    /// Writes `length` zeros to this address.
+    pub fn write_zeros(self, length: usize) {
+        // SAFETY: as for `write`.
+        unsafe { self.as_ptr().write_bytes(0, length) }
+    }
+
     /// The eight bytes at this address.
     #[inline(always)]
     pub fn read_word(self) -> u64 {

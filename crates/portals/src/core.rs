@@ -20,6 +20,7 @@ use crate::pipe::Pipes;
 use crate::receive_soon::Soon;
 use crate::record::{ANY, Entry, INLINE_BYTES, flag, kind};
 use crate::search::Aside;
+use crate::segment::KeptSegments;
 use crate::send::Delayed;
 use crate::slab::Purpose;
 use crate::transfer;
@@ -96,6 +97,7 @@ pub struct Core {
     /// What was put aside, see [`crate::search`].
     pub aside: Aside,
     pub boards: Boards,
+    pub segments: KeptSegments,
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
     pub errands: Errands,
@@ -191,6 +193,7 @@ impl Core {
             parks: AtomicBool::new(false),
             aside: Aside::default(),
             boards: Boards::default(),
+            segments: KeptSegments::default(),
             descriptions: OnceLock::new(),
             errands: Errands::default(),
             wheel: Wheels::default(),

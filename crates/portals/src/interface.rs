@@ -6,7 +6,7 @@ use crate::errand::{UpdateWords, Updater};
 use crate::helper::Helper;
 use crate::memory::{Descriptions, Memory};
 use crate::remote::RemoteCopy;
-use crate::segment::Segment;
+use crate::segment::{Made, Segment};
 use crate::stay::Stay;
 use crate::tuning::Tuning;
 use parnass_base::UserAddress;
@@ -659,26 +659,27 @@ impl Interface {
         Board::open(&self.core, name, members, me)
     }
 
-    /// Makes a segment of so many bytes for so many members; its name, for [`Interface::open_segment`] at each of them.
+    /// Makes a segment of so many bytes for so many members, for [`Interface::open_segment`] at each of them.
     ///
     /// # Errors
     /// There is no memory.
-    pub fn make_segment(&self, members: u32, data_bytes: usize) -> Result<u64, PortalError> {
+    pub fn make_segment(&self, members: u32, data_bytes: usize) -> Result<Made, PortalError> {
         Segment::make(&self.core, members, data_bytes)
     }
 
-    /// The segment with a name that one of the members has made. `members` share memory with this process, and are the same at
-    /// each of them.
+    /// The segment with a name that one of the members has made: `made` at that one. `members` share memory with this process, and are the
+    /// same at each of them.
     ///
     /// # Errors
     /// There is no address space.
     pub fn open_segment(
         &self,
         name: u64,
+        made: Option<Made>,
         members: Box<[ProcessId]>,
         data_bytes: usize,
     ) -> Result<Segment, PortalError> {
-        Segment::open(&self.core, name, members, data_bytes)
+        Segment::open(&self.core, name, made, members, data_bytes)
     }
 
     /// Copies from `remote` in the memory of `peer` to `local`, if this process [`reaches`](Interface::reaches) it.

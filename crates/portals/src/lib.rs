@@ -72,7 +72,7 @@ pub use parnass_base::access::Access;
 pub use parnass_base::lane::{ShortBytes, write_words};
 pub use parnass_transport::{Follow, MemoryError};
 pub use remote::RemoteCopy;
-pub use segment::{Segment, Update};
+pub use segment::{Made as MadeSegment, Segment, Update};
 pub use send::{EXCHANGED_IN_MAILBOX, EXCHANGED_MOST};
 pub use tuning::Tuning;
 

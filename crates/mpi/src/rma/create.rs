@@ -256,15 +256,18 @@ impl Window {
         };
         // The first rank of each node makes the segment.
         let made = match near.first() {
-            Some(first) if *first == rank => process.nic().make_segment(near.len() as u32, bytes as usize),
-            _ => Ok(0),
+            Some(first) if *first == rank => {
+                process.nic().make_segment(near.len() as u32, bytes as usize).map(Some)
+            }
+            _ => Ok(None),
         };
-        let names = gather_words(process, &own, [*made.as_ref().unwrap_or(&0)])?;
+        let mine = made.as_ref().ok().and_then(Option::as_ref).map_or(0, |made| made.name());
+        let names = gather_words(process, &own, [mine])?;
         let name = near.first().map_or(0, |first| names[*first][0]);
         let me = near.iter().position(|other| *other == rank).unwrap_or(0);
-        let opened = made.and_then(|_| {
+        let opened = made.and_then(|made| {
             let members = near.iter().map(|other| group.process(*other as i32)).collect();
-            let segment = process.nic().open_segment(name, members, bytes as usize)?;
+            let segment = process.nic().open_segment(name, made, members, bytes as usize)?;
             match memory.flavor() {
                 Flavor::Allocated | Flavor::Shared => {
                     segment.reserve(starts[me] as usize, memory.size() as usize)?;

@@ -1,0 +1,76 @@
+//! Segments that are made, let go of, and made again.
+
+mod support;
+
+use parnass_base::UserAddress;
+use parnass_portals::{Interface, ProcessId, Segment};
+use support::interfaces;
+
+const PART: usize = 4096;
+
+fn members() -> Box<[ProcessId]> {
+    Box::new([ProcessId(0), ProcessId(1)])
+}
+
+/// A segment of two members that process 0 makes, as both see it, and its name. Each has its part.
+fn made(nics: &[Interface], bytes: usize) -> (u64, [Segment; 2]) {
+    let made = nics[0].make_segment(2, bytes).unwrap();
+    let name = made.name();
+    let first = nics[0].open_segment(name, Some(made), members(), bytes).unwrap();
+    let second = nics[1].open_segment(name, None, members(), bytes).unwrap();
+    first.reserve(0, PART).unwrap();
+    second.reserve(PART, PART).unwrap();
+    (name, [first, second])
+}
+
+fn word(segment: &Segment, offset: usize) -> UserAddress {
+    segment.address(offset, 8)
+}
+
+#[test]
+fn who_makes_one_again_finds_it_zero_and_its_locks_free() {
+    let nics = interfaces(2);
+    let (name, segments) = made(&nics, 2 * PART);
+    word(&segments[0], 0).write_word(7);
+    word(&segments[1], PART).write_word(8);
+    assert_eq!((word(&segments[1], 0).read_word(), word(&segments[0], PART).read_word()), (7, 8));
+    assert!(segments[1].try_acquire(0, parnass_portals::Access::Exclusive));
+    drop(segments);
+    let (again, segments) = made(&nics, 2 * PART);
+    assert_eq!(again, name);
+    assert_eq!((word(&segments[1], 0).read_word(), word(&segments[0], PART).read_word()), (0, 0));
+    assert!(segments[1].try_acquire(0, parnass_portals::Access::Exclusive));
+    word(&segments[0], PART).write_word(9);
+    assert_eq!(word(&segments[1], PART).read_word(), 9);
+}
+
+#[test]
+fn what_somebody_still_has_open_is_not_taken() {
+    let nics = interfaces(2);
+    let (first, [mine, theirs]) = made(&nics, 2 * PART);
+    drop(mine);
+    let (second, others) = made(&nics, 2 * PART);
+    assert_ne!(second, first);
+    word(&theirs, PART).write_word(5);
+    assert_eq!(word(&others[0], PART).read_word(), 0);
+    drop(theirs);
+    assert_eq!(made(&nics, 2 * PART).0, first);
+}
+
+#[test]
+fn of_another_length_is_another_one_and_few_are_kept() {
+    let nics = interfaces(2);
+    let names: Vec<u64> = (2..14).map(|parts| made(&nics, parts * PART).0).collect();
+    let again: Vec<u64> = (2..14).rev().map(|parts| made(&nics, parts * PART).0).collect();
+    let same = names.iter().rev().zip(&again).filter(|(before, now)| before == now).count();
+    assert_eq!(same, 8, "{names:?} {again:?}");
+}
+
+#[test]
+fn a_long_one_ends_with_its_last_user() {
+    let nics = interfaces(2);
+    let bytes = 4 << 20;
+    let (name, segments) = made(&nics, bytes);
+    drop(segments);
+    assert_ne!(made(&nics, bytes).0, name);
+}
