@@ -16,7 +16,7 @@
 use parnass_mpi::constants::*;
 use parnass_mpi::{Error, Result};
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -138,7 +138,7 @@ pub struct Table<T: 'static> {
     /// Chunks in use; held while another is added.
     growth: Mutex<usize>,
     /// Identity to handle, for a named class.
-    names: Mutex<Option<HashMap<usize, usize>>>,
+    names: Mutex<Option<BTreeMap<usize, usize>>>,
 }
 
 /// An object in use by a call: it stays valid even if another thread frees its handle.
@@ -239,7 +239,7 @@ impl<T: Class> Table<T> {
         T::NULL + place.unwrap_or(0)
     }
 
-    fn names(&self) -> MutexGuard<'_, Option<HashMap<usize, usize>>> {
+    fn names(&self) -> MutexGuard<'_, Option<BTreeMap<usize, usize>>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -33,8 +33,11 @@ const BASE: u64 = 0x0f1e_9b3c_55d2_a847 % MODULUS;
 const SPLICE_LIMIT: usize = 4096;
 const DEPTH_LIMIT: u32 = 128;
 
+/// Of two numbers below the modulus. What stands above its 61 bits counts once more below, since 2^61 is 1 there.
 fn multiply(left: u64, right: u64) -> u64 {
-    ((left as u128 * right as u128) % MODULUS as u128) as u64
+    let product = left as u128 * right as u128;
+    let sum = (product as u64 & MODULUS) + (product >> 61) as u64;
+    if sum >= MODULUS { sum - MODULUS } else { sum }
 }
 
 fn power(mut base: u64, mut exponent: u64) -> u64 {
@@ -300,6 +303,15 @@ fn unit(signature: &Signature) -> (u64, &Signature) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_are_those_of_the_field() {
+        let numbers = [0, 1, 2, BASE, 0x1357_9bdf_0246_8ace, 1 << 60, MODULUS / 2, MODULUS - 2, MODULUS - 1];
+        for (left, right) in numbers.iter().flat_map(|left| numbers.map(|right| (*left, right))) {
+            let product = left as u128 * right as u128 % MODULUS as u128;
+            assert_eq!(multiply(left, right) as u128, product, "{left} {right}");
+        }
+    }
 
     #[test]
     fn fingerprint_does_not_depend_on_composition() {

@@ -5,6 +5,7 @@
 
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_KEYVAL};
 use crate::{Error, Result};
+use parnass_base::guarded::{Guard, Guarded};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The kind of object that a keyval is for.
@@ -158,22 +159,27 @@ fn name_of(kind: ObjectKind) -> &'static str {
 /// The attributes of one object, in the order in which they were set. No lock is held while a callback runs.
 #[derive(Default)]
 pub struct AttributeStore {
-    entries: Mutex<Vec<(Arc<Keyval>, usize)>>,
+    entries: Guarded<Vec<(Arc<Keyval>, usize)>>,
 }
 
 impl AttributeStore {
     /// No attributes.
     pub const fn new() -> AttributeStore {
-        AttributeStore { entries: Mutex::new(Vec::new()) }
+        AttributeStore { entries: Guarded::new(Vec::new()) }
     }
 
-    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<(Arc<Keyval>, usize)>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> Guard<'_, Vec<(Arc<Keyval>, usize)>> {
+        self.entries.lock()
     }
 
     /// The value under a key, if one is set.
     pub fn get(&self, keyval: &Keyval) -> Option<usize> {
-        self.entries().iter().find(|(key, _)| key.number == keyval.number).map(|&(_, value)| value)
+        self.get_numbered(keyval.number)
+    }
+
+    /// The value under the key with this number, if one is set: then there is such a key, and it is for this kind of object.
+    pub fn get_numbered(&self, number: i32) -> Option<usize> {
+        self.entries().iter().find(|(key, _)| key.number == number).map(|&(_, value)| value)
     }
 
     /// Sets a value. One that was there is deleted first, with its callback; if that fails nothing changes.
@@ -231,7 +237,7 @@ impl AttributeStore {
                 copies.push((keyval, value));
             }
         }
-        Ok(AttributeStore { entries: Mutex::new(copies) })
+        Ok(AttributeStore { entries: Guarded::new(copies) })
     }
 
     /// How many attributes are set.

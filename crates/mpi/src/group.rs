@@ -3,7 +3,7 @@
 use crate::constants::{MPI_ERR_ARG, MPI_ERR_GROUP, MPI_ERR_RANK, MPI_PROC_NULL, MPI_UNDEFINED};
 use crate::{Error, Result};
 use parnass_portals::ProcessId;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// How two groups, or two communicators, relate (MPI 5.0, sections 7.3.1 and 7.4.1).
@@ -259,8 +259,10 @@ impl Group {
 
     /// MPI_Group_excl: all members but those with these ranks.
     pub fn exclude(&self, ranks: &[i32]) -> Result<Group> {
-        let excluded = self.check_distinct(ranks)?;
-        let kept = (0..self.size()).filter(|rank| !excluded.contains(rank));
+        self.check_distinct(ranks)?;
+        let mut stays = vec![true; self.size() as usize];
+        ranks.iter().for_each(|&rank| stays[rank as usize] = false);
+        let kept = (0..self.size()).filter(|rank| stays[*rank as usize]);
         Ok(self.derived(kept.map(|rank| self.process(rank)).collect()))
     }
 
@@ -306,18 +308,23 @@ impl Group {
         Ok(ranks)
     }
 
-    fn check_distinct(&self, ranks: &[i32]) -> Result<HashSet<i32>> {
-        let mut seen = HashSet::with_capacity(ranks.len());
-        for &rank in ranks {
+    fn check_distinct(&self, ranks: &[i32]) -> Result<()> {
+        // Few are compared with each other.
+        let mut seen = vec![false; if ranks.len() > 16 { self.size() as usize } else { 0 }];
+        for (index, &rank) in ranks.iter().enumerate() {
             self.check_rank(rank)?;
-            if !seen.insert(rank) {
+            let twice = match seen.get_mut(rank as usize) {
+                Some(seen) => std::mem::replace(seen, true),
+                None => ranks[..index].contains(&rank),
+            };
+            if twice {
                 return Err(Error::new(
                     MPI_ERR_RANK,
                     format!("rank {rank} is named twice; each rank of the group may be named once"),
                 ));
             }
         }
-        Ok(seen)
+        Ok(())
     }
 
     fn check_rank(&self, rank: i32) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::comm::handle_of;
 use super::prelude::*;
-use parnass_mpi::attribute::{CopyRule, DeleteRule, Keyvals, ObjectKind};
+use parnass_mpi::attribute::{AttributeStore, CopyRule, DeleteRule, Keyvals, ObjectKind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The keys of the program. It may make them before MPI_Init.
@@ -161,6 +161,14 @@ pub fn comm_free_keyval(_call: &Call, comm_keyval: InOut<i32>) -> Result<()> {
     free(ObjectKind::Communicator, &comm_keyval)
 }
 
+/// The value under a key, if one is set. Whether there is such a key is asked only if none is.
+fn found(attributes: &AttributeStore, kind: ObjectKind, keyval: i32) -> Result<Option<usize>> {
+    match attributes.get_numbered(keyval) {
+        None => KEYVALS.find(kind, keyval).map(|_| None),
+        value => Ok(value),
+    }
+}
+
 /// MPI_Comm_get_attr.
 pub fn comm_get_attr(
     call: &Call,
@@ -171,7 +179,7 @@ pub fn comm_get_attr(
 ) -> Result<()> {
     let value = match predefined(call, comm_keyval) {
         Some(place) => place.map(|place| place.as_ptr().expose_provenance()),
-        None => comm.attributes().get(&*KEYVALS.find(ObjectKind::Communicator, comm_keyval)?),
+        None => found(comm.attributes(), ObjectKind::Communicator, comm_keyval)?,
     };
     give(value, &attribute_val, &flag);
     Ok(())
@@ -242,8 +250,7 @@ pub fn type_get_attr(
     attribute_val: Out<usize>,
     flag: Out<bool>,
 ) -> Result<()> {
-    let keyval = KEYVALS.find(ObjectKind::Datatype, type_keyval)?;
-    give(datatype.attributes().get(&keyval), &attribute_val, &flag);
+    give(found(datatype.attributes(), ObjectKind::Datatype, type_keyval)?, &attribute_val, &flag);
     Ok(())
 }
 
@@ -315,7 +322,7 @@ pub fn win_get_attr(
 ) -> Result<()> {
     let value = match of_window(win, win_keyval) {
         Some(value) => Some(value),
-        None => win.attributes().get(&*KEYVALS.find(ObjectKind::Window, win_keyval)?),
+        None => found(win.attributes(), ObjectKind::Window, win_keyval)?,
     };
     give(value, &attribute_val, &flag);
     Ok(())

@@ -242,7 +242,7 @@ impl Process {
         receive: Buffer<'_>,
         from: Envelope,
     ) -> Result<Status> {
-        if self.sends_first(communicator, &send, to) {
+        if self.sends_first(communicator, &send, to, from)? {
             return self.receive(communicator, receive, from.rank, from.tag);
         }
         let plane = Plane::PointToPoint;
@@ -253,17 +253,32 @@ impl Process {
         Ok(status_of(&received?, communicator))
     }
 
-    /// Sends one half of an exchange, if it goes through the mailbox at once: then there is only the receive.
+    /// Sends one half of an exchange, if it goes through the mailbox at once, or if nothing comes back: then there is only the receive.
     #[inline]
-    fn sends_first(&self, communicator: &Communicator, send: &Buffer<'_>, to: Envelope) -> bool {
-        let length = send.size();
-        if to.rank == MPI_PROC_NULL || !self.changeable.fits_mailbox(length) {
-            return false;
+    fn sends_first(
+        &self,
+        communicator: &Communicator,
+        send: &Buffer<'_>,
+        to: Envelope,
+        from: Envelope,
+    ) -> Result<bool> {
+        if to.rank == MPI_PROC_NULL {
+            return Ok(true);
         }
-        let Some(address) = send.contiguous() else { return false };
-        let match_bits = match_bits(communicator, Plane::PointToPoint, to.tag as u32);
-        let data = Data { memory: address.into(), length };
-        self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing)
+        let length = send.size();
+        if self.changeable.fits_mailbox(length)
+            && let Some(address) = send.contiguous()
+        {
+            let match_bits = match_bits(communicator, Plane::PointToPoint, to.tag as u32);
+            let data = Data { memory: address.into(), length };
+            if self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing) {
+                return Ok(true);
+            }
+        }
+        if from.rank != MPI_PROC_NULL {
+            return Ok(false);
+        }
+        self.send(communicator, *send, to.rank, to.tag, SendMode::Standard).map(|()| true)
     }
 
     /// MPI_Sendrecv_replace: what is received replaces what is sent.
@@ -274,7 +289,7 @@ impl Process {
         to: Envelope,
         from: Envelope,
     ) -> Result<Status> {
-        if self.sends_first(communicator, &buffer, to) {
+        if self.sends_first(communicator, &buffer, to, from)? {
             return self.receive(communicator, buffer, from.rank, from.tag);
         }
         let (mut sending, mut receiving) = self.start_exchange_replace(communicator, buffer, to, from)?;
