@@ -112,11 +112,22 @@ impl fmt::Debug for Work {
     }
 }
 
-/// The schedules of the calls whose keys have one place, and what was called there last without one.
+/// The schedules of the calls whose keys have one place, and the two calls there that were made last without one.
 #[derive(Default)]
 struct Pair {
     works: [Option<Box<Work>>; 2],
-    missed: u64,
+    missed: [u64; 2],
+}
+
+impl Pair {
+    /// Whether a call for which nothing was kept, by its digest, is one of the last two: then what is made for it is worth keeping.
+    fn comes_again(&mut self, digest: u64) -> bool {
+        let again = self.missed.contains(&digest);
+        if !again {
+            self.missed = [digest, self.missed[0]];
+        }
+        again
+    }
 }
 
 /// The schedules that a communicator has used last, in pairs: which pair one stands in, its key says, and the first of a pair is the one
@@ -174,11 +185,10 @@ impl Cache {
         pair.works.iter_mut().find(is_it)?.take()
     }
 
-    /// Whether a call for which nothing was kept is the same as the last one of its place: then what is made for it is worth keeping.
+    /// See [`Pair::comes_again`].
     pub(super) fn comes_again(&self, key: &Key, call: &Call<'_>) -> bool {
         let digest = key.digest().rotate_left(32) ^ call.digest();
-        let mut kept = self.kept.lock();
-        std::mem::replace(&mut kept.pair(key.place(PAIRS)).missed, digest) == digest
+        self.kept.lock().pair(key.place(PAIRS)).comes_again(digest)
     }
 
     /// Takes back what a run has used.
@@ -204,5 +214,17 @@ impl fmt::Debug for Cache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept = self.kept.lock().pairs.iter().flat_map(|pair| &pair.works).flatten().count();
         formatter.debug_struct("Cache").field("kept", &kept).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_calls_that_take_turns_come_again_and_those_that_change_do_not() {
+        let mut pair = Pair::default();
+        assert_eq!([7, 9, 7, 9].map(|digest| pair.comes_again(digest)), [false, false, true, true]);
+        assert!(!(100..200).any(|digest| pair.comes_again(digest)));
     }
 }
