@@ -82,6 +82,8 @@ impl Made {
 struct Kept {
     name: u64,
     window: Window,
+    /// For how many it was.
+    members: usize,
     /// This process has made it.
     mine: bool,
 }
@@ -97,13 +99,13 @@ impl KeptSegments {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that this process has made, of this length, which nobody has open.
-    fn take_unused(&self, length: usize) -> Option<Made> {
+    /// One that this process has made, for so many members and of this length, which nobody has open.
+    fn take_unused(&self, members: usize, length: usize) -> Option<Made> {
         let mut kept = self.kept();
         // Acquire pairs with the decrement in the drop of a segment: what its users have done comes before.
         let unused = |window: &Window| window.record::<Head>(0).users.load(Ordering::Acquire) == KEPT;
-        let index =
-            kept.iter().rposition(|one| one.mine && one.window.len() == length && unused(&one.window))?;
+        let is_it = |one: &Kept| one.mine && one.members == members && one.window.len() == length;
+        let index = kept.iter().rposition(|one| is_it(one) && unused(&one.window))?;
         kept.remove(index).map(|Kept { name, window, .. }| Made { name, window })
     }
 
@@ -119,7 +121,7 @@ impl KeptSegments {
         kept.push_back(one);
         let oldest = if kept.len() > MOST_KEPT { kept.pop_front() } else { None };
         drop(kept);
-        let Some(Kept { name, window, mine: true }) = oldest else { return };
+        let Some(Kept { name, window, mine: true, .. }) = oldest else { return };
         // As in the drop of a segment: either this process has the last word, or its last user.
         if window.record::<Head>(0).users.fetch_and(!KEPT, Ordering::AcqRel) == KEPT {
             core.transport.end_segment(name, window.len());
@@ -167,7 +169,7 @@ impl Segment {
     pub(crate) fn make(core: &Core, members: u32, data_bytes: usize) -> Result<Made, PortalError> {
         let head_bytes = data_at(members as usize);
         let length = head_bytes.saturating_add(data_bytes);
-        if let Some(made) = core.segments.take_unused(length) {
+        if let Some(made) = core.segments.take_unused(members as usize, length) {
             made.window.table::<Word64>(LINE, (head_bytes - LINE) / 8).iter().for_each(|word| word.set(0));
             made.window.record::<Head>(0).again.fetch_add(1, Ordering::Relaxed);
             return Ok(made);
@@ -318,7 +320,8 @@ impl Drop for Segment {
         // AcqRel: what the others have done comes before its end.
         let users = self.head.users.fetch_sub(1, Ordering::AcqRel);
         if users & KEPT != 0 {
-            let kept = Kept { name: self.name, window: self.window.clone(), mine: self.mine };
+            let members = self.members.len();
+            let kept = Kept { name: self.name, window: self.window.clone(), members, mine: self.mine };
             self.core.segments.keep(&self.core, kept);
         } else if users == 1 {
             self.core.transport.end_segment(self.name, self.window.len());
