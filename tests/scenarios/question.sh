@@ -5,6 +5,12 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$PREFIX/bin/mpiexec" -n 3 "$PROGRAMS/hang" tags 2>"$TMPDIR/said" &
 launcher=$!
 hangs='ranks 1, 2: waiting in MPI_Barrier for rank 0, called by tags at hang.c:'
+# It listens once it has blocked the signal, number 3, which it reads from a descriptor: before that it would die of it.
+for _ in $(seq 100); do
+    blocked=$(sed -n 's/^SigBlk:[[:space:]]*//p' "/proc/$launcher/status")
+    [ $((0x$blocked & 4)) -eq 0 ] || break
+    sleep 0.1
+done
 for _ in $(seq 100); do
     grep -q "$hangs" "$TMPDIR/said" && break
     sleep 0.1
