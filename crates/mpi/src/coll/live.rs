@@ -5,6 +5,7 @@ use super::board::Turn;
 use super::cache::Work;
 use super::call::{Call, Key};
 use super::execution::Ground;
+use super::messages_follow;
 use crate::error::Result;
 use crate::observe::row_of;
 use crate::process::Process;
@@ -75,16 +76,9 @@ impl Process {
             let live = Live { turn, process: self, working: RefCell::default() };
             let rest = (algorithm.build)(&Problem { runner: Some(&live), ..*problem });
             let result = live.turn.into_inner().end(rest.rounds());
-            if rest.messages().is_some() {
-                if result.is_err() || !rest.steps().is_empty() {
-                    return self.execute_messages(
-                        call,
-                        Work::new(None, era, (row, rest), moved_bytes),
-                        result,
-                    );
-                }
-                // Where others have messages, all have drawn their tag.
-                communicator.next_collective_tag();
+            if messages_follow(call, &rest, &result) {
+                let work = Work::new(None, era, (row, rest), moved_bytes);
+                return self.execute_messages(call, work, result);
             }
             result.map_err(|failed| failed.error)
         })

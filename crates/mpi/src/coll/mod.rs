@@ -27,7 +27,7 @@ use cache::Work;
 use call::Key;
 use execution::{Execution, Ground, OwnedParts, run_in_turn};
 use parnass_base::Scratch;
-use parnass_collectives::Shape;
+use parnass_collectives::{Schedule, Shape};
 use parnass_portals::Board;
 use std::sync::Arc;
 
@@ -76,12 +76,8 @@ impl Process {
         let (parts, scratch) = (call.parts(), work.scratch(self));
         let ground = Ground { parts: &parts, scratch, past_caches };
         let result = Turn::new(self, board, ground).run(&work.schedule);
-        if let Some(first) = work.schedule.messages() {
-            if result.is_err() || first < work.schedule.steps().len() {
-                return self.execute_messages(call, work, result);
-            }
-            // Where others have messages, all have drawn their tag.
-            call.communicator.next_collective_tag();
+        if messages_follow(call, &work.schedule, &result) {
+            return self.execute_messages(call, work, result);
         }
         call.communicator.collective_cache().give_back(work);
         result.map_err(|failed| failed.error)
@@ -185,6 +181,17 @@ impl Process {
         };
         Request::composite(self, call.communicator, Box::new(background))
     }
+}
+
+/// Whether messages are to follow what was run on a board. Where only others have some, draws the tag that all draw.
+#[inline(always)]
+fn messages_follow(call: &Call<'_>, schedule: &Schedule, result: &std::result::Result<(), Failed>) -> bool {
+    let Some(first) = schedule.messages() else { return false };
+    let follow = result.is_err() || first < schedule.steps().len();
+    if !follow {
+        call.communicator.next_collective_tag();
+    }
+    follow
 }
 
 /// A collective operation that nobody waits for.
