@@ -1,6 +1,6 @@
 /* Sends and receives messages to itself, as many as the first argument says, of so many bytes as the second one says: for counting the instructions of a
  * pair. With a third argument in windows of nonblocking ones ("windows"), by persistent requests ("persistent"), or probed first ("probed"). Or rank 0 of two
- * broadcasts, each time another number of bytes ("broadcasts"). */
+ * broadcasts, each time another number of bytes ("broadcasts"), or always so many in nonblocking ones that are waited for ("started"). */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,12 @@ static void one_broadcast(int number)
     MPI_Bcast(out, number % 40 + 1, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
+static void one_started(void)
+{
+    MPI_Ibcast(out, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -67,6 +73,9 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "broadcasts") == 0) {
         for (int done = 0; done < pairs; done++)
             one_broadcast(done);
+    } else if (strcmp(way, "started") == 0) {
+        for (int done = 0; done < pairs; done++)
+            one_started();
     } else {
         for (int done = 0; done < pairs; done++)
             one_pair();

@@ -290,6 +290,28 @@ impl Schedule {
         self
     }
 
+    /// Which kinds of datatypes of even blocks its messages and what is done beside them need: [`Kind::Send`] and [`Kind::Recv`].
+    pub fn even_kinds(&self) -> [bool; 2] {
+        let mut found = [false; 2];
+        let mut note = |span: &Span| match span.kind {
+            Kind::Send => found[0] = true,
+            Kind::Recv => found[1] = true,
+            Kind::Bytes | Kind::SendAt(_) | Kind::RecvAt(_) => {}
+        };
+        for step in &self.steps {
+            match step {
+                Step::Send { data, .. } | Step::Receive { data, .. } => note(data),
+                Step::Reduce { inout, .. } => note(inout),
+                Step::Copy { from, to } => {
+                    note(from);
+                    note(to);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// What is left of the messages where some processes give otherwise than was expected, as they have said on the board: of each its
     /// rank, and whether a message comes from it. None of them is to be waited for in vain.
     #[must_use]

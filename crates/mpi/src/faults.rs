@@ -6,10 +6,10 @@
 //! revoked, one flag says so.
 
 use crate::Communicator;
+use crate::activity::current_owner;
 use crate::comm::{Context, FIRST_PARTITIONED_TAG, Plane, Role, UNKNOWN_CONTEXT};
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::progress::current_owner;
 use crate::recovery::*;
 use crate::request::slots::SlotName;
 use parnass_portals::{EntryHandle, ProcessId};

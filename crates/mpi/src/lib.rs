@@ -1,6 +1,7 @@
 //! The MPI standard's semantics. Knows no wire and no C.
 #![forbid(unsafe_code)]
 
+mod activity;
 pub mod attribute;
 pub mod coll;
 pub mod comm;
@@ -29,6 +30,7 @@ pub mod topology;
 mod tuning;
 mod worlds;
 
+pub use activity::Activity;
 pub use comm::{Communicator, Plane};
 pub use datatype::{Buffer, Datatype};
 pub use errhandler::Errhandler;
@@ -40,7 +42,6 @@ pub use op::Op;
 pub use parnass_collectives::Ints;
 pub use parnass_portals::{CROWD, EXCHANGED_IN_MAILBOX, EXCHANGED_MOST, copies_once, piped_most};
 pub use process::{Process, Settings, ThreadLevel};
-pub use progress::Activity;
 pub use pt2pt::SendMode;
 pub use request::{Operation, Request, Status};
 pub use rma::Window;

@@ -1,11 +1,12 @@
 //! A process of an MPI job, as a value: everything that an MPI program keeps between two calls hangs here.
 
+use crate::activity::Activities;
 use crate::coll::{Call, Collective};
 use crate::comm::{Communicator, ContextIds};
 use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::observe::Changeable;
-use crate::progress::{Activities, Waiters};
+use crate::progress::Waiters;
 use crate::pt2pt::buffered::Buffers;
 use crate::pt2pt::described::DescribedBuffers;
 use crate::pt2pt::protocol::Table;

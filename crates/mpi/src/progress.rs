@@ -6,222 +6,11 @@
 //!
 //! No lock of this crate is held while an activity runs, so that it may call user code, which may call MPI.
 
-use crate::error::Result;
 use crate::process::Process;
-use crate::request::Status;
 use crate::request::slots::SlotName;
 use parnass_portals::{Company, Event, ProcessId, Sink, Ticket, Wheel};
-use std::cell::Cell;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-/// An operation of several steps: a collective, the creation of a communicator.
-///
-/// It is advanced once when it is started, and again whenever an operation that it has started completes. The
-/// operations that it starts must be started inside [`Activity::advance`], which is how they are known to be its.
-pub trait Activity: Send {
-    /// Does everything that can be done without waiting. `None`: it waits for operations that it has started;
-    /// `Some`: it is over, and will not be advanced again.
-    fn advance(&mut self, process: &Process) -> Option<Result<Status>>;
-}
-
-/// What an activity is doing.
-enum Stage {
-    Waiting(Box<dyn Activity>),
-    /// Some thread advances it; `again`: another of its operations has completed meanwhile.
-    Running {
-        again: bool,
-    },
-    Finished(Option<Result<Status>>),
-}
-
-/// For whom an activity is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// For the program, which will ask for its result. It may call functions of the program.
-    Operation,
-    /// For other processes: it goes on while the program computes, and nothing waits for its end but who ends it.
-    Service,
-}
-
-/// Whether something that no event tells of has happened.
-type Watched = Box<dyn Fn() -> bool + Send>;
-
-/// An activity that has been started, shared by its request and the table of activities.
-pub(crate) struct Composite {
-    purpose: Purpose,
-    stage: Mutex<Stage>,
-    finished: AtomicBool,
-}
-
-impl fmt::Debug for Composite {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Composite").field("finished", &self.is_finished()).finish()
-    }
-}
-
-impl Composite {
-    pub(crate) fn is_finished(&self) -> bool {
-        // Pairs with the release in `advance_one`.
-        self.finished.load(Ordering::Acquire)
-    }
-
-    /// Its result, once, when it is finished.
-    pub(crate) fn take_result(&self) -> Option<Result<Status>> {
-        match &mut *lock(&self.stage) {
-            Stage::Finished(result) => result.take(),
-            _ => None,
-        }
-    }
-}
-
-/// The activities of a process that are under way.
-#[derive(Debug, Default)]
-pub(crate) struct Activities {
-    table: Mutex<Table>,
-    /// Whether one is to be advanced, or something is watched for one.
-    any_ready: AtomicBool,
-    /// How many are under way for the program.
-    live: AtomicU32,
-    /// How many services run, kept under the lock so that the first begins, and the last ends, what they need.
-    services: Mutex<u32>,
-}
-
-#[derive(Default)]
-struct Table {
-    activities: Vec<Option<Arc<Composite>>>,
-    free: Vec<u32>,
-    ready: Vec<u32>,
-    watched: Vec<(u32, Watched)>,
-}
-
-impl fmt::Debug for Table {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Table").field("activities", &self.activities).finish_non_exhaustive()
-    }
-}
-
-/// What the activity that this thread advances has done.
-#[derive(Clone, Copy)]
-struct Current {
-    index: u32,
-    /// It started an operation that was complete at once, so that no event will ask for its advance.
-    immediate: bool,
-}
-
-thread_local! {
-    /// The activity that this thread advances: the owner of the operations that it starts.
-    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
-}
-
-/// The activity that will own an operation that is started now.
-#[inline]
-pub(crate) fn current_owner() -> Option<u32> {
-    CURRENT.get().map(|current| current.index)
-}
-
-/// Tells the activity that advances on this thread that an operation was complete at once.
-#[inline]
-pub(crate) fn note_immediate() {
-    if let Some(current) = CURRENT.get() {
-        CURRENT.set(Some(Current { immediate: true, ..current }));
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Activities {
-    /// One of its operations has completed.
-    #[inline(never)]
-    pub(crate) fn mark(&self, index: u32) {
-        lock(&self.table).ready.push(index);
-        // Pairs with the acquire in `take_ready`.
-        self.any_ready.store(true, Ordering::Release);
-    }
-
-    /// All are to look again: what they wait for may never come.
-    pub(crate) fn mark_all(&self) {
-        let mut table = lock(&self.table);
-        let Table { activities, ready, .. } = &mut *table;
-        ready.extend((0..).zip(activities.iter()).filter(|(_, one)| one.is_some()).map(|(index, _)| index));
-        // Pairs with the acquire in `take_ready`.
-        self.any_ready.store(true, Ordering::Release);
-    }
-
-    fn any_ready(&self) -> bool {
-        self.any_ready.load(Ordering::Relaxed)
-    }
-
-    fn insert(&self, composite: Arc<Composite>) -> u32 {
-        if composite.purpose == Purpose::Operation {
-            self.live.fetch_add(1, Ordering::Relaxed);
-        }
-        let mut table = lock(&self.table);
-        if let Some(index) = table.free.pop() {
-            table.activities[index as usize] = Some(composite);
-            return index;
-        }
-        table.activities.push(Some(composite));
-        (table.activities.len() - 1) as u32
-    }
-
-    fn remove(&self, index: u32) {
-        let mut table = lock(&self.table);
-        let composite = table.activities[index as usize].take();
-        table.free.push(index);
-        table.watched.retain(|(watcher, _)| *watcher != index);
-        if composite.is_some_and(|composite| composite.purpose == Purpose::Operation) {
-            self.live.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// One that is to be advanced; `services`: none but those.
-    fn take_ready(&self, services: bool) -> Option<(u32, Arc<Composite>)> {
-        let mut table = lock(&self.table);
-        let Table { activities, ready, watched, .. } = &mut *table;
-        let mut at = ready.len();
-        while at > 0 {
-            at -= 1;
-            // A mark may outlive its activity; a new activity of the same index then looks once too often.
-            match &activities[ready[at] as usize] {
-                Some(composite) if services && composite.purpose == Purpose::Operation => {}
-                Some(composite) => {
-                    let composite = Arc::clone(composite);
-                    return Some((ready.swap_remove(at), composite));
-                }
-                None => drop(ready.swap_remove(at)),
-            }
-        }
-        if ready.is_empty() && watched.is_empty() {
-            self.any_ready.store(false, Ordering::Relaxed);
-        }
-        None
-    }
-
-    /// Marks those for which something has happened that they watch.
-    fn mark_watched(&self) {
-        let mut table = lock(&self.table);
-        let Table { ready, watched, .. } = &mut *table;
-        ready.extend(watched.iter().filter(|(_, happened)| happened()).map(|(index, _)| *index));
-    }
-
-    /// Whether a service has something to do of which no event tells.
-    fn is_due(&self) -> bool {
-        self.any_ready() && {
-            let table = lock(&self.table);
-            table.watched.iter().any(|(_, happened)| happened())
-        }
-    }
-
-    /// Whether none is under way.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.live.load(Ordering::Relaxed) == 0
-    }
-}
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::{Arc, Weak};
 
 /// Completes the operations that events name.
 struct Delivery<'a> {
@@ -304,14 +93,6 @@ impl Process {
         self.nic().wake();
     }
 
-    #[cold]
-    fn advance_ready(&self, services: bool) {
-        self.activities.mark_watched();
-        while let Some((index, composite)) = self.activities.take_ready(services) {
-            self.advance_one(index, &composite);
-        }
-    }
-
     /// Turns the wheel for the services while the program computes. What has come for its own operations is noted, and is left to it.
     fn turn_for_services(&self) -> bool {
         let mut happened = self.nic().progress(&mut |event: Event| {
@@ -330,109 +111,6 @@ impl Process {
             self.wake_waiters(0);
         }
         happened
-    }
-
-    /// Advances one activity until it waits; if another thread does so already, that one goes round again.
-    fn advance_one(&self, index: u32, composite: &Composite) {
-        let mut activity = {
-            let mut stage = lock(&composite.stage);
-            match std::mem::replace(&mut *stage, Stage::Running { again: false }) {
-                Stage::Waiting(activity) => activity,
-                Stage::Running { .. } => {
-                    *stage = Stage::Running { again: true };
-                    return;
-                }
-                Stage::Finished(result) => {
-                    *stage = Stage::Finished(result);
-                    return;
-                }
-            }
-        };
-        let outer = CURRENT.get();
-        loop {
-            CURRENT.set(Some(Current { index, immediate: false }));
-            let result = activity.advance(self);
-            let immediate = CURRENT.get().is_some_and(|current| current.immediate);
-            if result.is_none() && immediate {
-                continue;
-            }
-            let mut stage = lock(&composite.stage);
-            match (result, &*stage) {
-                (None, Stage::Running { again: true }) => *stage = Stage::Running { again: false },
-                (None, _) => {
-                    *stage = Stage::Waiting(activity);
-                    break;
-                }
-                (result, _) => {
-                    *stage = Stage::Finished(result);
-                    drop(stage);
-                    // Pairs with the acquire in `is_finished`.
-                    composite.finished.store(true, Ordering::Release);
-                    self.activities.remove(index);
-                    if self.slots.is_concurrent() {
-                        self.wake_waiters(0);
-                    }
-                    break;
-                }
-            }
-        }
-        CURRENT.set(outer);
-    }
-
-    /// Starts an activity; it is advanced a first time before this returns.
-    pub(crate) fn start_activity(&self, activity: Box<dyn Activity>) -> Arc<Composite> {
-        self.start_for(Purpose::Operation, activity)
-    }
-
-    /// Starts an activity for other processes, which goes on while the program computes, until [`Process::end_service`].
-    pub(crate) fn start_service(self: &Arc<Self>, activity: Box<dyn Activity>) -> Arc<Composite> {
-        {
-            let mut services = lock(&self.activities.services);
-            if *services == 0 {
-                // Those who turn the wheel for it are threads beside those of the program.
-                self.admit_thread();
-                self.nic().set_wheel(Some(Arc::new(ServiceWheel(Arc::downgrade(self)))));
-            }
-            *services += 1;
-        }
-        self.start_for(Purpose::Service, activity)
-    }
-
-    /// A service is over. To be called by the thread that has ended it.
-    pub(crate) fn end_service(&self) {
-        let mut services = lock(&self.activities.services);
-        *services -= 1;
-        if *services == 0 {
-            self.nic().set_wheel(None);
-        }
-    }
-
-    /// Has the activity that advances on this thread advanced when `happened` says so, as long as it is not over: for what no event
-    /// tells of, and who does it rings the process and its helper. Replaces what it has watched before.
-    pub(crate) fn watch_in_activity(&self, happened: Watched) {
-        let Some(index) = current_owner() else { return };
-        let mut table = lock(&self.activities.table);
-        table.watched.retain(|(watcher, _)| *watcher != index);
-        table.watched.push((index, happened));
-        // Pairs with the acquire in `take_ready`.
-        self.activities.any_ready.store(true, Ordering::Release);
-    }
-
-    /// The activity that advances on this thread watches nothing any more.
-    pub(crate) fn watch_no_more(&self) {
-        let Some(index) = current_owner() else { return };
-        lock(&self.activities.table).watched.retain(|(watcher, _)| *watcher != index);
-    }
-
-    fn start_for(&self, purpose: Purpose, activity: Box<dyn Activity>) -> Arc<Composite> {
-        let composite = Arc::new(Composite {
-            purpose,
-            stage: Mutex::new(Stage::Waiting(activity)),
-            finished: AtomicBool::new(false),
-        });
-        let index = self.activities.insert(Arc::clone(&composite));
-        self.advance_one(index, &composite);
-        composite
     }
 
     /// Waits until `poll` has a value, turning the wheel meanwhile; sleeps when nothing happens.
@@ -528,6 +206,11 @@ impl Wheel for ServiceWheel {
     fn is_due(&self) -> bool {
         self.0.upgrade().is_some_and(|process| process.activities.is_due())
     }
+}
+
+/// What turns the wheel of a process while it computes.
+pub(crate) fn service_wheel(process: &Arc<Process>) -> Arc<dyn Wheel> {
+    Arc::new(ServiceWheel(Arc::downgrade(process)))
 }
 
 /// The counter of sleepers of a process.

@@ -4,10 +4,10 @@ mod common;
 
 use common::{Random, byte, content, memory, nothing, pattern, run};
 use parnass_base::Scratch;
+use parnass_mpi::Activity;
 use parnass_mpi::constants::*;
 use parnass_mpi::datatype::Buffer;
 use parnass_mpi::op::PredefinedOps;
-use parnass_mpi::progress::Activity;
 use parnass_mpi::request::{Operation, complete};
 use parnass_mpi::rma::{Memory, Place, Setting};
 use parnass_mpi::{Info, Plane, Process, Request, SendMode, Status, ThreadLevel, Window};

@@ -6,6 +6,7 @@ pub(super) mod sides;
 
 use super::prelude::*;
 use crate::arguments::{self, Ints};
+use crate::objects::SENT;
 use parnass_base::UserAddress;
 use parnass_mpi::coll::{BlockTypes, Blocks, Call as Collective, Collective as Operation, Side};
 use sides::*;
@@ -25,7 +26,13 @@ impl How {
     pub(super) fn run(self, call: &Call, collective: &Collective<'_>) -> Result<()> {
         match self {
             How::Now => call.process().collective(collective),
-            How::Start(request) => request.set(call.process().start_collective(collective)),
+            How::Start(request) => match call.process().start_collective(collective) {
+                Some(started) => request.set(started),
+                None => {
+                    request.set_raw(SENT);
+                    Ok(())
+                }
+            },
             How::Keep(request) => request.set(call.process().persistent_collective(collective)),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::cache::Work;
 use super::call::Call;
+use crate::activity::current_owner;
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ERR_COUNT, MPI_ERR_INTERN, MPI_ERR_TRUNCATE};
 use crate::datatype::{Buffer, Datatype};
@@ -10,12 +11,11 @@ use crate::error::{Error, Result};
 use crate::faults::interrupts;
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
-use crate::progress::current_owner;
 use crate::pt2pt::described::{Data, Description, Held};
 use crate::pt2pt::transfer::{Criteria, Posted, Started, match_bits, received, receiving, sending};
 use crate::request::Operation;
 use parnass_base::UserAddress;
-use parnass_collectives::{Kind, Peer, Region, Span, Step};
+use parnass_collectives::{Kind, Peer, Region, Schedule, Span, Step};
 use parnass_portals::ProcessId;
 use std::sync::Arc;
 
@@ -246,13 +246,15 @@ pub(super) struct OwnedParts {
 }
 
 impl OwnedParts {
-    pub(super) fn new(call: &Call<'_>) -> OwnedParts {
+    /// What a schedule of messages needs of a call.
+    pub(super) fn new(call: &Call<'_>, schedule: &Schedule) -> OwnedParts {
+        let [send, recv] = schedule.even_kinds();
         OwnedParts {
             communicator: Arc::clone(call.communicator),
             send: call.send.address(),
             recv: call.recv.address(),
-            send_type: call.send.datatype().cloned(),
-            recv_type: call.recv.datatype().cloned(),
+            send_type: call.send.datatype().filter(|_| send).cloned(),
+            recv_type: call.recv.datatype().filter(|_| recv).cloned(),
             send_types: call.send.datatypes().into(),
             recv_types: call.recv.datatypes().into(),
             op: call.op.cloned(),
@@ -284,7 +286,7 @@ pub(super) struct Execution {
     /// Whether more is moved into this process than the caches would hold.
     past_caches: bool,
     /// Whether its caller does nothing else until it is over.
-    pub(super) is_awaited: bool,
+    is_awaited: bool,
     /// The first thing that went wrong. The steps go on, so that the other processes are not left waiting; unless
     /// the job will end of it: processes that disagree on a length may also disagree on the steps, and wait for ever.
     error: Option<Error>,
@@ -308,6 +310,10 @@ impl Execution {
     ) -> Execution {
         let next = work.schedule.messages().unwrap_or(0);
         Execution { next, error, ..Execution::new(process, call, work) }
+    }
+
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.work.schedule
     }
 
     /// Whether nothing is left to do.
@@ -377,10 +383,31 @@ impl Execution {
     }
 
     /// Sleeps until the operation that [`Execution::advance`] stopped at is complete.
-    pub(super) fn wait(&self, process: &Process) {
+    fn wait(&self, process: &Process) {
         if let Some(flight) = self.work.in_flight.last() {
             let operation = &flight.operation;
+            if operation.slot().is_some_and(|slot| process.receive_parked(slot)) {
+                return;
+            }
             process.wait_until(operation.awaited(), || operation.is_complete(process).then_some(()));
+        }
+    }
+
+    /// Does all, for a caller that does nothing else.
+    pub(super) fn complete(&mut self, process: &Process, parts: &Parts<'_>) {
+        self.is_awaited = true;
+        process.nic().will_wait_afar();
+        while !self.advance(process, parts) {
+            self.wait(process);
+            process.nic().will_wait_afar();
+        }
+        process.nic().leave();
+    }
+
+    /// Who is advanced when an operation that it has started is complete.
+    pub(super) fn belongs_to(&self, process: &Process, owner: Option<u32>) {
+        for slot in self.work.in_flight.iter().filter_map(|flight| flight.operation.slot()) {
+            process.slots.set_owner(slot, owner);
         }
     }
 
@@ -463,6 +490,7 @@ impl Execution {
         }
         let posted = match received {
             Some(received) => Posted::Done(received),
+            None if last && !self.is_awaited => process.post_soon(&criteria, data, current_owner())?,
             None => process.post(&criteria, data, current_owner())?,
         };
         if let Posted::Done(completion) = &posted

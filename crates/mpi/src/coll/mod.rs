@@ -1,6 +1,7 @@
 //! Collective operations (MPI 5.0, chapter 6): a call becomes a schedule of `parnass_collectives`. One executor runs those of
 //! messages, whether the call waits for it or not, and another one those on a board.
 
+mod background;
 mod blocks;
 mod board;
 mod cache;
@@ -9,6 +10,7 @@ mod execution;
 mod live;
 mod persistent;
 
+pub(crate) use background::Begun;
 pub use blocks::{BlockTypes, Blocks};
 pub(crate) use board::BoardSlot;
 pub(crate) use cache::Cache;
@@ -20,12 +22,10 @@ use crate::comm::Communicator;
 use crate::error::Result;
 use crate::observe::row_of;
 use crate::process::Process;
-use crate::progress::Activity;
-use crate::request::{Request, Status};
 use board::{Failed, Turn};
 use cache::Work;
 use call::Key;
-use execution::{Execution, Ground, OwnedParts, run_in_turn};
+use execution::{Execution, Ground, run_in_turn};
 use parnass_base::Scratch;
 use parnass_collectives::{Schedule, Shape};
 use parnass_portals::Board;
@@ -119,14 +119,7 @@ impl Process {
         if execution.is_over() {
             return execution.finish(call.communicator);
         }
-        let parts = call.parts();
-        execution.is_awaited = true;
-        self.nic().will_wait_afar();
-        while !execution.advance(self, &parts) {
-            execution.wait(self);
-            self.nic().will_wait_afar();
-        }
-        self.nic().leave();
+        execution.complete(self, &call.parts());
         execution.finish(call.communicator)
     }
 
@@ -169,18 +162,6 @@ impl Process {
         place.address().read(&mut told);
         Ok(u64::from_ne_bytes(told))
     }
-
-    /// Starts a collective operation.
-    pub fn start_collective(&self, call: &Call<'_>) -> Arc<Request> {
-        if let Err(error) = self.check_all(call.communicator) {
-            return Request::complete(Some(call.communicator), Err(error));
-        }
-        let background = Background {
-            parts: OwnedParts::new(call),
-            execution: Some(Execution::new(self, call, self.work(call))),
-        };
-        Request::composite(self, call.communicator, Box::new(background))
-    }
 }
 
 /// Whether messages are to follow what was run on a board. Where only others have some, draws the tag that all draw.
@@ -192,22 +173,4 @@ fn messages_follow(call: &Call<'_>, schedule: &Schedule, result: &std::result::R
         call.communicator.next_collective_tag();
     }
     follow
-}
-
-/// A collective operation that nobody waits for.
-struct Background {
-    parts: OwnedParts,
-    /// `None` when it is over.
-    execution: Option<Execution>,
-}
-
-impl Activity for Background {
-    fn advance(&mut self, process: &Process) -> Option<Result<Status>> {
-        let parts = self.parts.parts();
-        if !self.execution.as_mut()?.advance(process, &parts) {
-            return None;
-        }
-        let result = self.execution.take()?.finish(parts.communicator);
-        Some(result.map(|()| Status::EMPTY))
-    }
 }

@@ -3,27 +3,31 @@
 //! Each has match bits of its own, drawn when it is made: processes may start several in different orders. The messages of
 //! one start come before those of the next between any two processes, since nobody starts again before its own run is over.
 
+use super::background::{Begun, Keeper, begin};
 use super::cache::Work;
 use super::call::Call;
-use super::execution::{Execution, OwnedParts};
+use super::execution::{Execution, OwnedParts, Parts};
 use crate::comm::Plane;
 use crate::constants::MPI_ERR_REQUEST;
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::progress::{Activity, Composite};
 use crate::pt2pt::transfer::match_bits;
-use crate::request::{Request, Specification, Status};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// What a run uses and the next one uses again. `None` during a run.
-type Home = Arc<Mutex<Option<Box<Work>>>>;
+use crate::request::{Request, Specification};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A collective operation that can be started again and again.
 #[derive(Debug)]
 pub struct Persistent {
-    parts: Arc<OwnedParts>,
     match_bits: u64,
-    home: Home,
+    kept: Arc<Kept>,
+}
+
+/// What its runs share.
+#[derive(Debug)]
+struct Kept {
+    parts: OwnedParts,
+    /// What a run uses and the next one uses again. `None` during a run.
+    home: Mutex<Option<Box<Work>>>,
 }
 
 impl Process {
@@ -31,10 +35,13 @@ impl Process {
     /// order at all members of the communicator.
     pub fn persistent_collective(&self, call: &Call<'_>) -> Arc<Request> {
         let communicator = call.communicator;
+        let work = self.new_work(call, None, 0);
         let persistent = Persistent {
-            parts: Arc::new(OwnedParts::new(call)),
             match_bits: match_bits(communicator, Plane::Collective, communicator.next_persistent_tag()),
-            home: Arc::new(Mutex::new(Some(self.new_work(call, None, 0)))),
+            kept: Arc::new(Kept {
+                parts: OwnedParts::new(call, &work.schedule),
+                home: Mutex::new(Some(work)),
+            }),
         };
         Request::persistent(communicator, Specification::Collective(persistent))
     }
@@ -42,39 +49,41 @@ impl Process {
 
 impl Persistent {
     /// MPI_Start, while no run is under way.
-    pub(crate) fn start(&self, process: &Process) -> Result<Arc<Composite>> {
-        let work = self.home.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(|| {
+    pub(crate) fn start(&self, process: &Process) -> Result<Begun> {
+        let work = self.kept.home().take().ok_or_else(|| {
             Error::new(
                 MPI_ERR_REQUEST,
                 "the persistent collective operation has failed with messages still under way, so that it cannot be started \
                  again; free the request and make another one",
             )
         })?;
-        process.count_collective(work.row, self.parts.parts().communicator);
-        Ok(process.start_activity(Box::new(Run {
-            parts: Arc::clone(&self.parts),
-            home: Arc::clone(&self.home),
-            execution: Some(Execution::of(process, work, self.match_bits)),
-        })))
+        let parts = self.kept.parts();
+        process.count_collective(work.row, parts.communicator);
+        let execution = Execution::of(process, work, self.match_bits);
+        Ok(begin(
+            process,
+            &parts,
+            execution,
+            |execution| self.kept.end(execution),
+            |_| Arc::clone(&self.kept),
+        ))
     }
 }
 
-/// One run.
-struct Run {
-    parts: Arc<OwnedParts>,
-    home: Home,
-    /// `None` when it is over.
-    execution: Option<Execution>,
+impl Kept {
+    fn home(&self) -> MutexGuard<'_, Option<Box<Work>>> {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Activity for Run {
-    fn advance(&mut self, process: &Process) -> Option<Result<Status>> {
-        let parts = self.parts.parts();
-        if !self.execution.as_mut()?.advance(process, &parts) {
-            return None;
-        }
-        let (work, result) = self.execution.take()?.end();
-        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = work;
-        Some(result.map(|()| Status::EMPTY))
+impl Keeper for Arc<Kept> {
+    fn parts(&self) -> Parts<'_> {
+        self.parts.parts()
+    }
+
+    fn end(&self, execution: Execution) -> Result<()> {
+        let (work, result) = execution.end();
+        *self.home() = work;
+        result
     }
 }

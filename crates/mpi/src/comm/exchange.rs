@@ -4,10 +4,10 @@
 //! code serves the blocking calls and the nonblocking ones. The only thing that such code ever awaits is the
 //! completion of its own sends and receives, after which the activity is advanced again; so no waker is needed.
 
+use crate::activity::Activity;
 use crate::comm::{Communicator, Plane};
 use crate::group::Group;
 use crate::process::{Process, UserBytes};
-use crate::progress::Activity;
 use crate::request::{Operation, Request, Status};
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};

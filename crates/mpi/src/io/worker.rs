@@ -1,7 +1,7 @@
 //! The thread that does the file work of nonblocking calls.
 
+use crate::activity::current_owner;
 use crate::process::Process;
-use crate::progress::current_owner;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

@@ -1,11 +1,11 @@
 //! Nonblocking sends and receives: the same transfers, behind requests.
 
+use crate::activity::current_owner;
 use crate::comm::{Communicator, Plane};
 use crate::constants::MPI_PROC_NULL;
 use crate::datatype::Buffer;
 use crate::error::Result;
 use crate::process::{Process, UserBytes};
-use crate::progress::current_owner;
 use crate::pt2pt::described::Held;
 use crate::pt2pt::transfer::{match_bits, sending};
 use crate::pt2pt::{Envelope, SendMode};

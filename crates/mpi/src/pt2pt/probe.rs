@@ -1,11 +1,11 @@
 //! Probes, matched probes, and the receives of what they matched (MPI 5.0, section 3.8).
 
+use crate::activity::current_owner;
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::Buffer;
 use crate::error::Result;
 use crate::process::Process;
-use crate::progress::current_owner;
 use crate::pt2pt::described::Data;
 use crate::pt2pt::transfer::{Criteria, Posted, received, receiving};
 use crate::request::slots::Completion;

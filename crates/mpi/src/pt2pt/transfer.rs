@@ -1,11 +1,11 @@
 //! From buffers, ranks and tags to puts and match entries: the one place where a message is handed to the NIC.
 
+use crate::activity::{current_owner, note_immediate};
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use crate::datatype::Buffer;
 use crate::error::Result;
 use crate::process::{Process, UserBytes, portal_error};
-use crate::progress::{current_owner, note_immediate};
 use crate::pt2pt::SendMode;
 use crate::pt2pt::described::{Data, Description, Held};
 use crate::request::operation::{Direction, Operation, Outcome, State, outcome};
@@ -152,6 +152,18 @@ impl Process {
                 Err(portal_error(error))
             }
         }
+    }
+
+    /// As [`Process::post`], for a message that is all that is waited for, mostly: it may be kept back.
+    pub(crate) fn post_soon(&self, criteria: &Criteria, data: Data, owner: Option<u32>) -> Result<Posted> {
+        if owner.is_none() {
+            let name = self.slots.take(1, None);
+            if self.nic().park(&criteria.entry(data.memory, data.length, name.user())) {
+                return Ok(Posted::InFlight(name, EntryHandle::BY_USER));
+            }
+            self.slots.release(name);
+        }
+        self.post(criteria, data, owner)
     }
 
     /// Posts memory for a message.

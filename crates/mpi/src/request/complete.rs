@@ -13,6 +13,9 @@ pub fn wait(process: &Process, request: &Request) -> Result<Status> {
     if let Some(result) = request.poll(process) {
         return result;
     }
+    if let Some(result) = request.complete_composite(process) {
+        return result;
+    }
     process.wait_until(request.awaited(), || request.poll(process))
 }
 

@@ -16,11 +16,11 @@ pub use quick::{Ended, Quick};
 pub use staged::{Carry, Moment};
 pub use status::Status;
 
+use crate::activity::{Activity, ActivityName};
 use crate::comm::Communicator;
 use crate::constants::{MPI_ERR_REQUEST, MPI_SUCCESS};
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::progress::{Activity, Composite};
 use crate::pt2pt::Route;
 use crate::pt2pt::buffered::BufferAccount;
 use generalized::Generalized;
@@ -61,7 +61,7 @@ enum State {
     Transfer(Operation),
     /// A send and a receive as one operation (MPI_Isendrecv); the status is that of the receive.
     Exchange(Box<Exchange>),
-    Composite(Arc<Composite>),
+    Composite(ActivityName),
     /// Until all messages that stand in this account are on their way (MPI_Buffer_iflush).
     Flush(Arc<BufferAccount>),
     Generalized,
@@ -198,8 +198,12 @@ impl Request {
         communicator: &Arc<Communicator>,
         activity: Box<dyn Activity>,
     ) -> Arc<Request> {
-        let composite = process.start_activity(activity);
-        Request::new(Some(Arc::clone(communicator)), Kind::Once, State::Composite(composite))
+        Request::begun(communicator, process.start_activity(activity))
+    }
+
+    /// For an activity on a communicator that has been started.
+    pub(crate) fn begun(communicator: &Arc<Communicator>, activity: ActivityName) -> Arc<Request> {
+        Request::new(Some(Arc::clone(communicator)), Kind::Once, State::Composite(activity))
     }
 
     /// For what is complete already.
@@ -298,6 +302,14 @@ impl Request {
         Some(self.queried(result))
     }
 
+    /// Completes an operation of several steps as the call would that does not return before. `None`: it cannot be done so.
+    pub(super) fn complete_composite(&self, process: &Process) -> Option<Result<Status>> {
+        let State::Composite(activity) = *self.state() else { return None };
+        let result = process.complete_activity(activity)?;
+        *self.state() = State::Inactive;
+        Some(result)
+    }
+
     /// The status of a completed operation, once; then the request is inactive, or over if it is not persistent.
     /// An inactive request gives the empty status. Does not turn the wheel.
     #[inline]
@@ -374,13 +386,7 @@ impl Request {
                     None
                 }
             }
-            State::Composite(composite) => {
-                if composite.is_finished() {
-                    composite.take_result()
-                } else {
-                    None
-                }
-            }
+            State::Composite(activity) => process.activities.result(*activity),
             State::Flush(account) => account.is_idle(process).then_some(Ok(Status::EMPTY)),
             State::Partitioned => match &self.kind {
                 Kind::Persistent(specification, _) => specification.partitioned_result(process),
@@ -420,6 +426,11 @@ impl Request {
         }
     }
 
+    /// Whether it is a persistent collective operation, which nobody may cancel, however far it is.
+    fn is_collective(&self) -> bool {
+        matches!(self.kind, Kind::Persistent(Specification::Collective(_), _))
+    }
+
     /// MPI_Cancel: the operation will complete, cancelled or not (MPI 5.0, section 3.8.4).
     pub fn cancel(&self, process: &Process) -> Result<()> {
         if let Kind::Generalized(generalized) = &self.kind {
@@ -442,8 +453,10 @@ impl Request {
                 "the request is inactive, so that there is nothing to cancel; start it first",
             )),
             // Complete operations complete, whatever is cancelled.
-            State::Complete(_) | State::Sent => Ok(()),
-            State::Exchange(_)
+            State::Complete(_) | State::Sent if !self.is_collective() => Ok(()),
+            State::Complete(_)
+            | State::Sent
+            | State::Exchange(_)
             | State::Composite(_)
             | State::Flush(_)
             | State::Generalized

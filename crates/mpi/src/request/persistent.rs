@@ -2,7 +2,7 @@
 
 use super::slots::SlotName;
 use super::{Kind, Operation, Readiness, Request, State, Status};
-use crate::coll::Persistent;
+use crate::coll::{Begun, Persistent};
 use crate::comm::{Communicator, Plane};
 use crate::constants::{MPI_ANY_TAG, MPI_ERR_REQUEST, MPI_PROC_NULL, MPI_SUCCESS};
 use crate::datatype::{Buffer, Datatype};
@@ -141,7 +141,10 @@ impl Request {
                     Buffer { address: *address, count: *count, datatype },
                 )?)
             }
-            Specification::Collective(collective) => State::Composite(collective.start(process)?),
+            Specification::Collective(collective) => match collective.start(process)? {
+                Begun::Over(result) => State::Complete(result.map(|()| Status::EMPTY)),
+                Begun::UnderWay(activity) => State::Composite(activity),
+            },
             Specification::PartitionedSend(outgoing) => {
                 outgoing.start();
                 State::Partitioned

@@ -286,6 +286,11 @@ impl Slots {
         name
     }
 
+    /// Changes who waits for an operation in flight, of which no other thread takes events meanwhile.
+    pub(crate) fn set_owner(&self, name: SlotName, owner: Option<u32>) {
+        self.slot(name.index()).owner.store(owner.unwrap_or(NONE), Ordering::Relaxed);
+    }
+
     #[inline(always)]
     fn take_slot(&self, events: u32) -> (&Slot, SlotName) {
         let (slot, index) = self.pop();

@@ -9,12 +9,12 @@ use super::service::Service;
 use super::transfer::{Place, packed, require_room};
 use super::{Target, Window, guard};
 use crate::Result;
+use crate::activity::ActivityName;
 use crate::comm::Plane;
 use crate::constants::*;
 use crate::datatype::{Buffer, Datatype};
 use crate::op::Op;
 use crate::process::{Process, UserBytes};
-use crate::progress::Composite;
 use crate::request::Operation;
 use parnass_base::{Scratch, UserAddress};
 use parnass_datatype::Operator;
@@ -166,7 +166,7 @@ pub(super) struct Far {
     serial: AtomicU32,
     /// By target.
     certainty: Box<[Certainty]>,
-    service: Mutex<Option<Arc<Composite>>>,
+    service: Mutex<Option<ActivityName>>,
 }
 
 impl Far {
@@ -433,7 +433,7 @@ impl Window {
         let service = self.far.as_ref().and_then(|far| guard(&far.service).take());
         if let Some(service) = service {
             self.send(process, self.rank(), Request::new(Kind::Stop), UserBytes::EMPTY)?;
-            process.wait_until(None, || service.is_finished().then_some(()));
+            process.wait_until(None, || process.activities.result(service).map(drop));
             process.end_service();
         }
         Ok(())

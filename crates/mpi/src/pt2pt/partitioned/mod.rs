@@ -13,12 +13,12 @@ mod outgoing;
 pub use incoming::Incoming;
 pub use outgoing::Outgoing;
 
+use crate::activity::{Activity, current_owner};
 use crate::comm::{Communicator, FIRST_PARTITIONED_TAG, FIRST_USER_TAG_ON_COLLECTIVE_PLANE, Plane};
 use crate::constants::{MPI_ERR_ARG, MPI_PROC_NULL};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::process::{Process, UserBytes};
-use crate::progress::{Activity, current_owner};
 use crate::pt2pt::described::Held;
 use crate::pt2pt::transfer::{Criteria, match_bits, receiving, sending};
 use crate::request::{Operation, Request, Specification, Status};
@@ -362,7 +362,7 @@ impl Process {
             }
             if listen {
                 let communicator = Arc::clone(communicator);
-                self.start_activity(Box::new(Listener { communicator, source, arriving: None }));
+                self.start_errand(Box::new(Listener { communicator, source, arriving: None }));
             }
         }
         Ok(Request::persistent(communicator, Specification::PartitionedReceive(incoming)))
