@@ -16,6 +16,7 @@ use parnass_transport_shm::{JobMemory, SharedMemory};
 use parnass_transport_tcp::{Books, INTERFACE_VARIABLE, Listener, Loss, Selection, machine_of};
 use parnass_tunables::{self as tunables, Settings as Tunables};
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -190,6 +191,7 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     let mut membership = parnass_bootstrap::join(JobMemory::create).map_err(|error| error.to_string())?;
     let tunables = tool::decide(tunables(membership.tunables.as_deref())?);
     let overrides = overrides(&tunables)?;
+    keep_freed(tunables.number(tunables::KEEP_FREED));
     let job_memory = membership.job_memory.take();
     let shared = shared_memory(job_memory, membership.local_rank, &tunables)
         .map_err(|error| format!("the memory of the job cannot be used: {error}"))?;
@@ -215,6 +217,16 @@ pub fn process(thread_level: ThreadLevel) -> Result<Arc<Process>, String> {
     }
     tool::attach(&process);
     Ok(process)
+}
+
+/// Has the C library keep what is freed, in blocks up to so many bytes, as it does once a program has freed one so long: glibc's thresholds for
+/// giving memory back grow then, unless they were set.
+fn keep_freed(bytes: u64) {
+    let mut block = Vec::<u8>::new();
+    if bytes > 0 && block.try_reserve_exact(bytes as usize).is_ok() {
+        // An allocation that nobody sees would be left out.
+        black_box(block.as_mut_ptr());
+    }
 }
 
 /// What the environment says, without a launcher.

@@ -14,11 +14,12 @@ pub const HELPER_PAUSE: usize = 7;
 pub const HELPER_LOOKS: usize = 8;
 pub const NETWORK: usize = 9;
 pub const KEEPERS_ROAM: usize = 10;
-pub const PROVIDER: usize = 11;
-pub const RMA: usize = 12;
-pub const ENCRYPT: usize = 13;
-pub const DIRECT_THRESHOLD: usize = 14;
-pub const COLLECTIVE: usize = 15;
+pub const KEEP_FREED: usize = 11;
+pub const PROVIDER: usize = 12;
+pub const RMA: usize = 13;
+pub const ENCRYPT: usize = 14;
+pub const DIRECT_THRESHOLD: usize = 15;
+pub const COLLECTIVE: usize = 16;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -164,6 +165,19 @@ pub static TABLE: &[Tunable] = &[
         scope: Scope::Local,
         changes: Changes::Start,
         what: "Whether the thread of a rank that looks after its network may run on all processors of the job on its machine, so that it can take the time of a rank that waits. Else it runs where its rank does, and takes the time of that one when it computes. Under another launcher it always does.",
+    },
+    Tunable {
+        name: "keep_freed",
+        variable: "PARNASS_KEEP_FREED",
+        kind: Kind::Bytes,
+        default: Value::Number(16_777_216),
+        least: 0,
+        most: 33_546_240,
+        room: "abi",
+        measured: false,
+        scope: Scope::Local,
+        changes: Changes::Start,
+        what: "Blocks up to so long that the program frees stay with it, twice as many bytes at the end of its memory at most: the C library gives them back to the system otherwise, whose pages must be cleared again when the next message is allocated. Nothing is changed where the program or the environment (MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES) says how, or another allocator is linked. 0: the C library decides.",
     },
     Tunable {
         name: "provider",
