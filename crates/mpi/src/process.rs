@@ -7,6 +7,7 @@ use crate::datatype::PredefinedDatatypes;
 use crate::error::{Error, Result};
 use crate::observe::Changeable;
 use crate::progress::Waiters;
+use crate::pt2pt::alone::Lone;
 use crate::pt2pt::buffered::Buffers;
 use crate::pt2pt::described::DescribedBuffers;
 use crate::pt2pt::protocol::Table;
@@ -208,6 +209,7 @@ pub struct Process {
     pub(crate) waiters: Waiters,
     /// How many of its threads wait for a message to be found (MPI_Probe, MPI_Mprobe).
     pub(crate) probers: Waiters,
+    pub(crate) lone: Lone,
     pub(crate) staging: Arc<StagingPool>,
     pub(crate) described: Arc<DescribedBuffers>,
     pub(crate) buffers: Buffers,
@@ -257,6 +259,7 @@ impl Process {
             activities: Activities::default(),
             waiters: Waiters::new(0),
             probers: Waiters::new(0),
+            lone: Lone::default(),
             staging: Arc::new(StagingPool::default()),
             described,
             buffers: Buffers::default(),

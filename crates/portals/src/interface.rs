@@ -493,7 +493,8 @@ impl Interface {
 
     /// The short way of a process that has nothing else to do than to receive: a message that is there, or comes while
     /// this process may spin, is placed in the memory of `entry` without posting it; the result is what `tell` makes of it. Or what `later` makes, and
-    /// nothing is left behind, if it did not come, or if other work waits to be done: then append. Not for several threads.
+    /// nothing is left behind, if it did not come, or if other work waits to be done: then append. Events of other entries may be left behind, see
+    /// [`Interface::has_events`].
     #[inline]
     pub fn receive_soon<T>(
         &self,
@@ -502,6 +503,12 @@ impl Interface {
         later: impl FnOnce() -> T,
     ) -> T {
         self.core.receive_soon(entry, tell, later)
+    }
+
+    /// Whether events wait to be taken.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.core.own().control.events.count.get() != 0
     }
 
     /// Whether a message that could be buffered had better be [`Protocol::Direct`]. `blocking`: as in [`Put`].

@@ -185,13 +185,17 @@ impl Process {
         tell: impl FnOnce(&Completion) -> T,
         later: impl FnOnce() -> T,
     ) -> T {
-        if self.slots.is_concurrent() || !self.activities.is_empty() {
+        let concurrent = self.slots.is_concurrent();
+        if concurrent && !self.receives_alone() || !self.activities.is_empty() {
             return later();
         }
         let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
         let tell = |received: &Completion| {
             if self.counters().watch() & watch::EVENTS != 0 {
                 self.observer().tell();
+            }
+            if concurrent {
+                self.tell_others();
             }
             tell(received)
         };

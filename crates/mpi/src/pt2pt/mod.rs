@@ -1,6 +1,7 @@
 //! Point-to-point communication (MPI 5.0, chapters 3 and 4): blocking and nonblocking sends and
 //! receives, probes, partitioned operations.
 
+pub(crate) mod alone;
 mod blocking;
 pub(crate) mod buffered;
 pub(crate) mod described;
