@@ -20,9 +20,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # Instructions of one message, in a release build, and the arguments of the program. Lower them when the path gets shorter.
 WAYS = {
-    "MPI_Send and MPI_Recv, 8 bytes": (592, [8]),
-    "MPI_Send and MPI_Recv, 64 bytes": (718, [64]),
-    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (788, [8, "windows"]),
+    "MPI_Send and MPI_Recv, 8 bytes": (596, [8]),
+    "MPI_Send and MPI_Recv, 64 bytes": (724, [64]),
+    "MPI_Isend and MPI_Irecv in windows of 64, 8 bytes": (794, [8, "windows"]),
     "MPI_Startall and MPI_Waitall of a receive and a send, 8 bytes": (1880, [8, "persistent"]),
     "MPI_Send, MPI_Mprobe and MPI_Mrecv, 8 bytes": (1820, [8, "probed"]),
     "MPI_Bcast at the root of two ranks, another length each time": (1800, [8, "broadcasts"]),

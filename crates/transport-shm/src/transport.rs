@@ -1,5 +1,6 @@
 //! The transport over the job's memory.
 
+mod meeting;
 mod pieces;
 mod push;
 mod short;
@@ -21,8 +22,7 @@ use parnass_base::clock::nanoseconds;
 use parnass_base::doorbell::own_fence;
 use parnass_base::lane::{self, Arrived, Lane, LaneControl, Slot};
 use parnass_base::remains::Pushing;
-use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier, shuttle};
-use parnass_base::{copy, process};
+use parnass_base::{Ahead, PAGE, Placed, Table, UserAddress, Window, barrier, copy, process, shuttle};
 use parnass_counters::{Counters, PROCESS_VM_READ_BYTES, PROCESS_VM_WRITTEN_BYTES};
 use parnass_transport::{
     Answer, Bulk, Follow, Gauge, Limits, MemoryError, Network, Next, Posting, Transport, Turns, Waiting,

@@ -62,7 +62,9 @@ mod tests {
         let in_a_row = || (0..=IN_A_ROW + 1).filter(|_| lone.receives()).count();
         assert!(in_a_row() > 0);
         assert!(lone.receives());
-        std::thread::scope(|scope| scope.spawn(|| assert!(!lone.receives())));
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(!lone.receives()));
+        });
         assert!(!lone.receives());
         assert!(in_a_row() > 0);
     }

@@ -185,26 +185,51 @@ impl Process {
         tell: impl FnOnce(&Completion) -> T,
         later: impl FnOnce() -> T,
     ) -> T {
-        let concurrent = self.slots.is_concurrent();
-        if concurrent && !self.receives_alone() || !self.activities.is_empty() {
+        if self.slots.is_concurrent() || !self.activities.is_empty() {
             return later();
         }
+        self.receive_now(criteria, data, tell, later)
+    }
+
+    #[inline(always)]
+    fn receive_now<T>(
+        &self,
+        criteria: &Criteria,
+        data: Data,
+        tell: impl FnOnce(&Completion) -> T,
+        later: impl FnOnce() -> T,
+    ) -> T {
         let entry = criteria.entry(data.memory, data.length, SlotName::NONE.user());
         let tell = |received: &Completion| {
             if self.counters().watch() & watch::EVENTS != 0 {
                 self.observer().tell();
-            }
-            if concurrent {
-                self.tell_others();
             }
             tell(received)
         };
         self.nic().receive_soon(&entry, tell, later)
     }
 
-    /// As [`Process::receive_data`], for a message that does not come soon.
+    /// As [`Process::receive_data`], for a message that does not come soon, or where other threads may call.
     #[inline(never)]
     fn receive_data_later<T>(
+        &self,
+        criteria: &Criteria,
+        data: Data,
+        tell: impl Fn(&Completion) -> Result<T>,
+    ) -> Result<T> {
+        let posts = || self.receive_posted(criteria, data, &tell);
+        if !self.slots.is_concurrent() || !self.activities.is_empty() || !self.receives_alone() {
+            return posts();
+        }
+        let tell_all = |received: &Completion| {
+            self.tell_others();
+            tell(received)
+        };
+        self.receive_now(criteria, data, tell_all, posts)
+    }
+
+    /// Receives by an entry that is posted.
+    fn receive_posted<T>(
         &self,
         criteria: &Criteria,
         data: Data,

@@ -58,9 +58,19 @@ impl SharedMemory {
             return Next::AnswerAfter(steps);
         }
         let Some(incoming) = &peer.incoming else { return Next::Other };
+        // Where ranks share processors, others would use the time.
+        if let Some(side) = side
+            && side.lets_pass()
+            && self.patience.yields() == 0
+        {
+            side.let_pass();
+        }
         let lane = incoming.lane();
         let position = lane.head();
-        let Some(short) = lane.short(position) else { return Next::Other };
+        let Some(short) = lane.short(position) else {
+            side.inspect(|side| side.looked_in_vain());
+            return Next::Other;
+        };
         let next = position + short.slots();
         lane.read_on(next, &incoming.fetched);
         // What comes by shuttle precedes what was seen in the lane before.

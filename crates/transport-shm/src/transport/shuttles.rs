@@ -1,5 +1,6 @@
 //! Messages that lie in the lines of the message that they answer, see [`parnass_base::shuttle`].
 
+use super::meeting::Meeting;
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -188,6 +189,7 @@ pub(super) struct Side {
     answers: Answers,
     /// Of who leads.
     worth: Worth,
+    meeting: Meeting,
     /// Messages to the peer since something came from it, and how often in a row it was one when something came.
     sent: AtomicU32,
     lone: AtomicU32,
@@ -256,6 +258,7 @@ impl Side {
             first: rank < other,
             answers: Answers::default(),
             worth: Worth::default(),
+            meeting: Meeting::default(),
             sent: AtomicU32::new(0),
             lone: AtomicU32::new(0),
             bulky: AtomicU32::new(0),
@@ -301,6 +304,23 @@ impl Side {
         self.answers.after()
     }
 
+    /// Whether time is to pass before a look at the lane for what comes from the peer.
+    #[inline(always)]
+    pub(super) fn lets_pass(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) == 1 && self.meeting.lets_pass()
+    }
+
+    /// Lets it pass.
+    pub(super) fn let_pass(&self) {
+        self.meeting.let_pass();
+    }
+
+    /// Such a look was in vain.
+    #[inline(always)]
+    pub(super) fn looked_in_vain(&self) {
+        self.meeting.looked_in_vain();
+    }
+
     /// See [`parnass_transport::Transport::next_answer`].
     #[inline(always)]
     pub(super) fn next_answer(&self) -> Option<Answer<'_>> {
@@ -341,6 +361,7 @@ impl Side {
         length: usize,
     ) -> Option<(Shuttle<'_>, u64)> {
         self.count();
+        self.meeting.sends(length);
         if !producer.alone {
             self.note_thread();
         }
@@ -411,6 +432,11 @@ impl Side {
             return;
         }
         self.sent.store(0, Ordering::Relaxed);
+        if sent != 1 || by_shuttle {
+            self.meeting.begin(0);
+        } else if self.meeting.met() {
+            self.meeting.learn(clock::nanoseconds());
+        }
         self.looked_for.store(self.looked_for.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         let mut lone = if sent == 1 { (self.lone.load(Ordering::Relaxed) + 1).min(MOST_LONE) } else { 0 };
         if !self.first {
