@@ -1,6 +1,6 @@
 /* What programs do besides one message at a time, between two ranks: many messages each way at once, completed all together or one by one; messages
- * that are probed first, and received by what the probe has told; persistent requests; collectives whose blocks differ in length; and collectives whose
- * lengths differ from call to call, as in most programs. */
+ * that are probed first, and received by what the probe has told; persistent requests; exchanges in memory that is allocated anew; collectives whose
+ * blocks differ in length, or that are waited for by their requests; and collectives whose lengths differ from call to call, as in most programs. */
 #include "bench.h"
 
 enum { largest = 65536, many = 32 };
@@ -68,6 +68,35 @@ static void persistent(void *context)
     (void)context;
     MPI_Startall(2, requests);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+/* As a program does that makes what it sends and gives away what it has received. */
+static void exchange_anew(void *context)
+{
+    int bytes = *(const int *)context, other = 1 - rank;
+    unsigned char *made = malloc((size_t)bytes), *got = malloc((size_t)bytes);
+    if (!made || !got)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(made, bytes, (size_t)bytes);
+    MPI_Sendrecv(made, bytes, MPI_BYTE, other, 0, got, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    free(got);
+    free(made);
+}
+
+/* Of 50 numbers; the ranks take turns as the root. */
+static void ibcast(void *context)
+{
+    int *root = context;
+    *root = 1 - *root;
+    MPI_Ibcast(in, 50, MPI_DOUBLE, *root, MPI_COMM_WORLD, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+}
+
+static void iallreduce(void *context)
+{
+    (void)context;
+    MPI_Iallreduce(out, in, 50, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
 }
 
 struct blocks {
@@ -156,8 +185,15 @@ int main(int argc, char **argv)
         result("gatherv-2-ranks", bytes, seconds_per_call(gatherv, &all) * 1e6, "us");
         result("scatterv-2-ranks", bytes, seconds_per_call(scatterv, &all) * 1e6, "us");
     }
+    static const int anew[] = {16384, 262144, 1 << 20};
+    for (size_t which = 0; which < sizeof anew / sizeof *anew; which++) {
+        int bytes = anew[which];
+        result("exchange-anew", bytes, seconds_per_call(exchange_anew, &bytes) * 1e6, "us");
+    }
     memset(out, 0, 1600);
-    int mean = 404;
+    int mean = 404, root = 0;
+    result("ibcast-2-ranks", 400, seconds_per_call(ibcast, &root) * 1e6, "us");
+    result("iallreduce-2-ranks", 400, seconds_per_call(iallreduce, NULL) * 1e6, "us");
     result("bcast-changing-2-ranks", mean, seconds_per_call(bcast_changing, NULL) * 1e6, "us");
     result("allreduce-changing-2-ranks", mean, seconds_per_call(allreduce_changing, NULL) * 1e6, "us");
     result("alltoallv-changing-2-ranks", mean, seconds_per_call(alltoallv_changing, NULL) * 1e6, "us");

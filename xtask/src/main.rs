@@ -38,7 +38,7 @@ enum Command {
     Test(test::Options),
     /// Compare with the other MPI libraries, which are fetched from the Python package index
     Bench {
-        /// Copy the result to docs/, where there is a file for each sort of processor, and generate README's figures from them
+        /// Copy the result to docs/, where there is a file for each sort of processor (with --only, its rows alone), for README's figures
         #[arg(long)]
         publish: bool,
         /// Options for `parnass bench`, such as `--install=mpich --rounds 1 --only pingpong`
@@ -95,8 +95,15 @@ fn bench(root: &Path, publish: bool, options: &[String]) -> anyhow::Result<()> {
     let status = command.args(options).status()?;
     anyhow::ensure!(status.success(), "parnass bench: {status}");
     if publish {
-        let result = output.join("result.json");
-        std::fs::copy(&result, root.join(codegen::file_of(&std::fs::read_to_string(&result)?)?))?;
+        let result = std::fs::read_to_string(output.join("result.json"))?;
+        let committed = root.join(codegen::file_of(&result)?);
+        let result = match std::fs::read_to_string(&committed) {
+            Ok(before) if options.iter().any(|option| option.starts_with("--only")) => {
+                codegen::with_later(&before, &result)?
+            }
+            _ => result,
+        };
+        std::fs::write(&committed, result)?;
         codegen::run(root, false, false)?;
     }
     Ok(())

@@ -31,6 +31,7 @@ pub trait Activity: Send {
             if let Some(result) = self.advance(process) {
                 return result;
             }
+            process.progress();
         }
     }
 }
@@ -67,7 +68,7 @@ struct Place {
 }
 
 impl Place {
-    fn is_operation(&self) -> bool {
+    fn is_of_program(&self) -> bool {
         self.purpose != Purpose::Service
     }
 }
@@ -136,8 +137,9 @@ impl Table {
         std::mem::replace(&mut place.stage, Stage::Gone)
     }
 
-    fn has(&self, name: ActivityName) -> bool {
-        self.places.get(name.index as usize).is_some_and(|place| place.gone == name.gone)
+    /// Where one stands that has not gone.
+    fn find(&self, name: ActivityName) -> Option<&Place> {
+        self.places.get(name.index as usize).filter(|place| place.gone == name.gone)
     }
 }
 
@@ -229,20 +231,19 @@ impl Activities {
         None
     }
 
-    /// One that was taken is over. `result`: what somebody will ask for.
-    fn end(&self, index: u32, result: Option<Result<Status>>) {
+    /// One that was taken is over.
+    fn end(&self, index: u32, result: Result<Status>) {
         let mut table = lock(&self.table);
         table.watched.retain(|(watcher, _)| *watcher != index);
         let place = &mut table.places[index as usize];
-        if place.is_operation() {
+        if place.is_of_program() {
             add(&self.live, -1);
         }
-        match result {
-            Some(result) if place.purpose != Purpose::Errand => {
-                place.stage = Stage::Over(result);
-                add(&self.over, 1);
-            }
-            _ => drop(table.vacate(index)),
+        if place.purpose == Purpose::Errand {
+            table.vacate(index);
+        } else {
+            place.stage = Stage::Over(result);
+            add(&self.over, 1);
         }
     }
 
@@ -253,7 +254,7 @@ impl Activities {
             return None;
         }
         let mut table = lock(&self.table);
-        if !table.has(name) || !matches!(table.places[name.index as usize].stage, Stage::Over(_)) {
+        if !matches!(table.find(name)?.stage, Stage::Over(_)) {
             return None;
         }
         add(&self.over, -1);
@@ -266,8 +267,7 @@ impl Activities {
     /// Takes one that waits, and can be completed, out of the table.
     fn take_to_complete(&self, name: ActivityName) -> Option<Box<dyn Activity>> {
         let mut table = lock(&self.table);
-        let place = table.places.get(name.index as usize).filter(|place| place.gone == name.gone)?;
-        if !matches!(&place.stage, Stage::Waiting(activity) if activity.can_wait()) {
+        if !matches!(&table.find(name)?.stage, Stage::Waiting(activity) if activity.can_wait()) {
             return None;
         }
         table.watched.retain(|(watcher, _)| *watcher != name.index);
@@ -292,7 +292,7 @@ impl Activities {
             at -= 1;
             // A mark may outlive its activity; a new activity of the same index then looks once too often.
             let index = table.ready[at];
-            if !(services && table.places[index as usize].is_operation()) {
+            if !(services && table.places[index as usize].is_of_program()) {
                 table.ready.swap_remove(at);
                 found = table.take(index).map(|activity| (index, activity));
             }
@@ -330,8 +330,7 @@ impl Process {
         let outer = CURRENT.get();
         loop {
             CURRENT.set(Some(Current { index, immediate: false }));
-            let result = activity.advance(self);
-            if result.is_some() {
+            if let Some(result) = activity.advance(self) {
                 self.activities.end(index, result);
                 if self.slots.is_concurrent() {
                     self.wake_waiters(0);

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use performance::file_of;
+pub use performance::{file_of, with_later};
 
 /// What is generated: path below the workspace to content.
 type Files = BTreeMap<PathBuf, String>;

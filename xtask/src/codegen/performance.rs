@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Where the last result of a machine is committed, by a word of what the file says about its processor.
 pub const RESULTS: &[(&str, &str)] = &[
@@ -74,6 +75,9 @@ const SHOWN: &[(&str, u64, &str)] = &[
     ("probed", 1024, "half round trip, 1 KiB, probed first"),
     ("alltoallv-2-ranks", 1024, "alltoallv of 1 KiB, 2 ranks"),
     ("gatherv-2-ranks", 1024, "gatherv of 1 KiB, 2 ranks"),
+    ("exchange-anew", 1 << 20, "both send and receive 1 MiB in memory allocated anew"),
+    ("ibcast-2-ranks", 400, "MPI_Ibcast of 400 B and MPI_Wait, 2 ranks"),
+    ("iallreduce-2-ranks", 400, "MPI_Iallreduce of 400 B and MPI_Wait, 2 ranks"),
     ("bcast-changing-2-ranks", 404, "broadcasts of 8 to 800 B, another length each time"),
     ("alltoallv-changing-2-ranks", 404, "alltoallvs of 8 to 800 B, another length each time"),
     ("program-gradients-2-ranks", 0, "2 ranks: a step of conjugate gradients"),
@@ -102,6 +106,8 @@ const SHOWN: &[(&str, u64, &str)] = &[
     ("alltoall-2-ranks", 1 << 20, "alltoall of 1 MiB, 2 ranks"),
     ("datatype-vector", 1 << 20, "blocks with gaps by datatype, 1 MiB"),
     ("datatype-column", 131_072, "matrix column by datatype, 128 KiB"),
+    ("thread-half-round-trip", 8, "half round trip, 8 B, one thread under MPI_THREAD_MULTIPLE"),
+    ("thread-exchange-rate", 8, "exchanges of two threads a rank, one at a time"),
     ("thread-exchange-rate-windows", 8, "exchanges of two threads a rank"),
     ("allreduce-16-ranks", 8, "16 ranks: allreduce of 8 B"),
     ("alltoall-16-ranks", 8, "16 ranks: alltoall of 8 B"),
@@ -150,6 +156,22 @@ pub fn file_of(result: &str) -> Result<&'static str> {
     let (_, file) =
         RESULTS.iter().find(|(word, _)| report.machine.contains(word)).expect("the last word is in each");
     Ok(file)
+}
+
+/// A result file with the values of a later run on that sort of processor, of single yardsticks, in place of its own.
+pub fn with_later(before: &str, later: &str) -> Result<String> {
+    let mut file: Value = serde_json::from_str(before).context("no result file")?;
+    let later: Value = serde_json::from_str(later).context("no result file")?;
+    let (Some(rows), Some(new)) = (file["rows"].as_array_mut(), later["rows"].as_array()) else {
+        bail!("a result file without rows");
+    };
+    for row in new {
+        match rows.iter_mut().find(|old| old["name"] == row["name"] && old["bytes"] == row["bytes"]) {
+            Some(old) => old.clone_from(row),
+            None => rows.push(row.clone()),
+        }
+    }
+    Ok(serde_json::to_string_pretty(&file)? + "\n")
 }
 
 /// README with its section made anew from result files: the path and the text of each.
@@ -275,6 +297,19 @@ mod tests {
         assert!(
             readme("# Title\n", &files).is_err() && readme(&old, &[("c.json", "{}".to_owned())]).is_err()
         );
+    }
+
+    #[test]
+    fn values_of_a_later_run_take_the_place_of_earlier_ones() {
+        let later =
+            FILE.replace("0.2,", "0.3,").replace("65536", "131072").replace("2026-01-02", "2027-01-02");
+        let merged = with_later(FILE, &later).unwrap();
+        let report: Report = serde_json::from_str(&merged).unwrap();
+        let ours: Vec<_> =
+            report.rows.iter().map(|row| (row.bytes, row.medians.get(OURS).copied())).collect();
+        assert_eq!(ours, [(8, Some(0.3)), (65536, Some(4.0)), (0, None), (131_072, Some(4.0))]);
+        assert_eq!(report.date, "2026-01-02");
+        assert!(with_later(FILE, "{}").is_err());
     }
 
     #[test]

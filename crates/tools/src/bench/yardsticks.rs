@@ -236,6 +236,7 @@ pub const MEASURES: &[Measure] = &[
     less("make-subarray-type", "subarray type made and freed"),
     less("get-attribute", "attribute of a communicator read"),
     less("exchange-nowhere", "MPI_Sendrecv with MPI_PROC_NULL on both sides"),
+    less("thread-half-round-trip", "half round trip, one thread of a rank that may have several"),
     more("thread-exchange-rate", "two threads a rank, exchanges one at a time"),
     more("thread-exchange-rate-windows", "two threads a rank, exchanges in windows of 64"),
     less("barrier-2-ranks", "barrier"),
@@ -264,6 +265,9 @@ pub const MEASURES: &[Measure] = &[
     less("allgatherv-2-ranks", "allgatherv"),
     less("gatherv-2-ranks", "gatherv"),
     less("scatterv-2-ranks", "scatterv"),
+    less("exchange-anew", "both send and receive at once, in memory allocated anew"),
+    less("ibcast-2-ranks", "MPI_Ibcast and MPI_Wait"),
+    less("iallreduce-2-ranks", "MPI_Iallreduce and MPI_Wait"),
     less("bcast-changing-2-ranks", "broadcasts whose lengths change"),
     less("allreduce-changing-2-ranks", "allreduces whose lengths change"),
     less("alltoallv-changing-2-ranks", "alltoallvs whose lengths change"),
@@ -392,6 +396,11 @@ pub const SECTIONS: &[Section] = &[
             lines("Allgatherv, 2 ranks", &["allgatherv-2-ranks"], &["floor-two-lines"]),
             lines("Gatherv, 2 ranks", &["gatherv-2-ranks"], &["floor-cache-line"]),
             lines("Scatterv, 2 ranks", &["scatterv-2-ranks"], &["floor-cache-line"]),
+            lines("Exchange in memory allocated anew", &["exchange-anew"], &[]),
+            bars(
+                "MPI_Ibcast and MPI_Iallreduce of 400 B, waited for",
+                &["ibcast-2-ranks", "iallreduce-2-ranks"],
+            ),
             bars(
                 "Collectives of 8 to 800 B, another length each time",
                 &["bcast-changing-2-ranks", "allreduce-changing-2-ranks", "alltoallv-changing-2-ranks"],
@@ -609,7 +618,10 @@ pub const SECTIONS: &[Section] = &[
     Section {
         title: "Threads",
         note: "MPI_THREAD_MULTIPLE: two threads in each of two ranks, each pair with a communicator of its own.",
-        plots: &[bars("Exchanges of 8 B", &["thread-exchange-rate", "thread-exchange-rate-windows"])],
+        plots: &[
+            bars("Exchanges of 8 B", &["thread-exchange-rate", "thread-exchange-rate-windows"]),
+            bars("Half round trip of 8 B, one thread", &["thread-half-round-trip"]),
+        ],
         others: &[],
     },
     Section {
