@@ -1,4 +1,4 @@
-//! When two processes look for the messages that they send each other at the same time.
+//! When two processes look for the messages that they send each other at the same time; and the time that exchanges take.
 
 use parnass_base::atomics::Ordering::Relaxed;
 use parnass_base::atomics::{AtomicBool, AtomicU32, AtomicU64};
@@ -6,7 +6,39 @@ use parnass_base::choice::Choice;
 use parnass_base::clock;
 
 /// Exchanges whose time is taken together.
-const TIMED: u32 = 64;
+pub(super) const TIMED: u32 = 64;
+
+/// The time that exchanges with a peer take, of so many together.
+#[derive(Debug, Default)]
+pub(super) struct Timed {
+    exchanges: AtomicU32,
+    /// When the first of them began; 0: not known.
+    began: AtomicU64,
+}
+
+impl Timed {
+    /// The next exchange is the first of those whose time is taken, from `now` on; 0: from when that is known.
+    #[inline(always)]
+    pub(super) fn begin(&self, now: u64) {
+        self.exchanges.store(0, Relaxed);
+        self.began.store(now, Relaxed);
+    }
+
+    /// One more; whether there were so many that [`Timed::end`] is due.
+    #[inline(always)]
+    pub(super) fn count(&self) -> bool {
+        let exchanges = self.exchanges.load(Relaxed) + 1;
+        self.exchanges.store(exchanges, Relaxed);
+        exchanges >= TIMED
+    }
+
+    /// What all of them took, if it is known when they began; the next ones begin `now`.
+    pub(super) fn end(&self, now: u64) -> Option<u64> {
+        let began = self.began.load(Relaxed);
+        self.begin(now);
+        (began != 0).then(|| now.saturating_sub(began))
+    }
+}
 
 /// When to look for a message of the peer, after one to it that went by the lane: at once, or when such a one has come so far, which is found out from the time
 /// that exchanges take. Two that send to each other at the same time both look too early otherwise, and each takes the line from the other, who is about to write it.
@@ -21,9 +53,7 @@ pub(super) struct Meeting {
     vain: AtomicBool,
     /// Whether the last message to the peer was longer than [`LONGEST`].
     is_long: AtomicBool,
-    /// Exchanges whose time is taken, and when the first of them began; 0: not known.
-    exchanges: AtomicU32,
-    began: AtomicU64,
+    timed: Timed,
 }
 
 /// The way of [`Meeting::ways`] that lets time pass, and the most steps that it does.
@@ -67,7 +97,7 @@ impl Meeting {
         let vain = self.vain.load(Relaxed);
         self.vain.store(false, Relaxed);
         if self.is_long.load(Relaxed) {
-            self.begin(0);
+            self.timed.begin(0);
             return false;
         }
         if self.ways.way() == LETS_PASS {
@@ -78,24 +108,20 @@ impl Meeting {
             };
             self.after.store(after, Relaxed);
         }
-        let exchanges = self.exchanges.load(Relaxed) + 1;
-        self.exchanges.store(exchanges, Relaxed);
-        exchanges >= TIMED
+        self.timed.count()
     }
 
     #[inline(never)]
     pub(super) fn learn(&self, now: u64) {
-        let began = self.began.load(Relaxed);
-        if began != 0 {
-            self.ways.learn(self.ways.way(), TIMED as usize, now.saturating_sub(began));
+        if let Some(took) = self.timed.end(now) {
+            self.ways.learn(self.ways.way(), TIMED as usize, took);
         }
-        self.begin(now);
     }
 
+    /// What comes now is no exchange of this kind: the time of those before is not taken.
     #[inline(always)]
-    pub(super) fn begin(&self, now: u64) {
-        self.exchanges.store(0, Relaxed);
-        self.began.store(now, Relaxed);
+    pub(super) fn is_disturbed(&self) {
+        self.timed.begin(0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages that lie in the lines of the message that they answer, see [`parnass_base::shuttle`].
 
-use super::meeting::Meeting;
+use super::meeting::{Meeting, TIMED, Timed};
 use super::{REACHED, REFUSED, SharedMemory, UNKNOWN};
 use crate::layout::{SHUTTLE_BYTES, SHUTTLE_RUNS_AT, SHUTTLES_AT, STRIDE, Station};
 use parnass_base::atomics::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -114,19 +114,15 @@ impl Answers {
 struct Worth {
     /// By the length of the messages: 0 the shuttle, 1 the lane.
     ways: [Choice<2>; CLASSES],
-    /// The length of those whose time is taken, how many there were, and how many of the answers came by shuttle.
+    /// The length of those whose time is taken, and how many of the answers came by shuttle.
     class: AtomicU32,
-    exchanges: AtomicU32,
     shuttled: AtomicU32,
-    /// When the first of them began; 0: not known.
-    began: AtomicU64,
+    timed: Timed,
 }
 
 /// Lengths that are told apart: of one slot, of up to [`SHORT`] bytes, up to [`LONG`], and longer ones.
 const CLASSES: usize = 4;
 const LONG: usize = 2048;
-/// Exchanges whose time is taken together.
-const TIMED: u32 = 64;
 /// The way of the shuttle in [`Worth::ways`].
 const BY_SHUTTLE: usize = 0;
 
@@ -143,36 +139,32 @@ impl Worth {
         self.ways[class].way() == BY_SHUTTLE
     }
 
-    /// The next exchange is the first of those whose time is taken, from `now` on; 0: from when that is known.
+    /// As [`Timed::begin`].
     #[inline(always)]
     fn begin(&self, now: u64) {
-        self.exchanges.store(0, Ordering::Relaxed);
         self.shuttled.store(0, Ordering::Relaxed);
-        self.began.store(now, Ordering::Relaxed);
+        self.timed.begin(now);
     }
 
     /// A lone message was answered.
     #[inline(always)]
     fn exchanged(&self, by_shuttle: bool) {
-        let exchanges = self.exchanges.load(Ordering::Relaxed) + 1;
-        self.exchanges.store(exchanges, Ordering::Relaxed);
         self.shuttled.store(self.shuttled.load(Ordering::Relaxed) + u32::from(by_shuttle), Ordering::Relaxed);
-        if exchanges >= TIMED {
+        if self.timed.count() {
             self.learn(clock::nanoseconds());
         }
     }
 
     #[inline(never)]
     fn learn(&self, now: u64) {
-        let began = self.began.load(Ordering::Relaxed);
         let choice = &self.ways[self.class.load(Ordering::Relaxed) as usize];
         let way = choice.way();
         // Where messages met, the shuttle was not used. Several threads may come here at once: then some of it is lost.
         let went = way != BY_SHUTTLE || self.shuttled.load(Ordering::Relaxed) > TIMED * 3 / 4;
-        if began != 0 && went {
-            choice.learn(way, TIMED as usize, now.saturating_sub(began));
+        if let Some(took) = self.timed.end(now).filter(|_| went) {
+            choice.learn(way, TIMED as usize, took);
         }
-        self.begin(now);
+        self.shuttled.store(0, Ordering::Relaxed);
     }
 }
 
@@ -433,7 +425,7 @@ impl Side {
         }
         self.sent.store(0, Ordering::Relaxed);
         if sent != 1 || by_shuttle {
-            self.meeting.begin(0);
+            self.meeting.is_disturbed();
         } else if self.meeting.met() {
             self.meeting.learn(clock::nanoseconds());
         }
