@@ -48,6 +48,53 @@ static void both_at_once(int length, int turns)
     }
 }
 
+/* What is received replaces what is sent. */
+static void replaced(int length, int turns)
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int turn = 0; turn < turns; turn++) {
+        MPI_Status status;
+        memset(in, 0xee, (size_t)length + ROOM);
+        fill(in, length, turn);
+        MPI_Sendrecv_replace(in, length, MPI_BYTE, right, turn, left, turn, MPI_COMM_WORLD, &status);
+        CHECK_EQUAL(status.MPI_SOURCE, left);
+        check(in, length, left, turn);
+    }
+}
+
+/* The send is started before anything is received, by MPI_Isend or by MPI_Start. */
+static void send_first(int length, int turns, int persistent)
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    MPI_Request send;
+    if (persistent)
+        MPI_Send_init(out, length, MPI_BYTE, right, 5, MPI_COMM_WORLD, &send);
+    for (int turn = 0; turn < turns; turn++) {
+        fill(out, length, turn);
+        memset(in, 0xee, (size_t)length + ROOM);
+        if (persistent)
+            MPI_Start(&send);
+        else
+            MPI_Isend(out, length, MPI_BYTE, right, 5, MPI_COMM_WORLD, &send);
+        MPI_Recv(in, length, MPI_BYTE, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+        memset(out, 0x55, length);
+        check(in, length, left, turn);
+    }
+    if (persistent)
+        MPI_Request_free(&send);
+}
+
+static void isend_first(int length, int turns)
+{
+    send_first(length, turns, 0);
+}
+
+static void start_first(int length, int turns)
+{
+    send_first(length, turns, 1);
+}
+
 /* Several messages each way, of which some are synchronous; their buffer is written when they are over, before those of the other are waited for.
  * `late`: receives are posted after the sends. */
 static void in_windows(int length, int messages, int late, int turns)
@@ -149,6 +196,9 @@ int main(int argc, char **argv)
         in_windows(length, window, 1, turns);
         questions_and_answers(length, turns);
         with_gaps(length, turns);
+        replaced(length, turns);
+        isend_first(length, turns);
+        start_first(length, turns);
         both_at_once(length, turns);
         cut_off(length);
     }
@@ -166,14 +216,17 @@ int main(int argc, char **argv)
         CHECK_EQUAL(pvar_value(session, copied), 0);
     } else {
         /* One that has to wait for its processor answers what has come meanwhile: such a series says nothing. */
-        unsigned long long before = 0, count, least = 0;
-        for (int series = 0; least < 8 && series < (alone ? 200 : 1); series++) {
-            both_at_once(131072, 10);
-            count = pvar_value(session, copied) - before;
-            before += count;
-            MPI_Allreduce(&count, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, MPI_COMM_WORLD);
+        static void (*const ways[])(int, int) = {both_at_once, replaced, isend_first, start_first};
+        for (int way = 0; way < 4; way++) {
+            unsigned long long before = pvar_value(session, copied), count, least = 0;
+            for (int series = 0; least < 8 && series < (alone ? 200 : 1); series++) {
+                ways[way](131072, 10);
+                count = pvar_value(session, copied) - before;
+                before += count;
+                MPI_Allreduce(&count, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, MPI_COMM_WORLD);
+            }
+            CHECK(!alone || least >= 8, "way %d: %llu of 10 messages were copied whole, in the last of 200 series", way, least);
         }
-        CHECK(!alone || least >= 8, "%llu of 10 messages were copied whole, in the last of 200 series", least);
     }
     SUCCEEDS(MPI_T_pvar_session_free(&session));
     SUCCEEDS(MPI_T_finalize());

@@ -453,6 +453,11 @@ impl Interface {
         self.core.put_short(target.0, match_bits, header_data, source, length, follow)
     }
 
+    /// The short way of a [`Protocol::Exchanged`] put without an ack, as [`Interface::put_short`].
+    pub fn put_exchanged(&self, put: &Put) -> bool {
+        self.core.put_exchanged(put)
+    }
+
     /// From now on several threads may call. To be called while only one does.
     pub fn several_threads(&self) {
         self.core.park_never();
@@ -517,10 +522,18 @@ impl Interface {
         self.core.prefers_one_copy(target.0, source, length, blocking)
     }
 
-    /// Whether a message to be sent now had better be [`Protocol::Exchanged`] than `otherwise`.
+    /// Whether a message to be sent now had better be [`Protocol::Exchanged`] than `otherwise`. `receives`: this process may be about to receive a message,
+    /// though it has posted nothing for it.
     #[inline]
-    pub fn exchanges(&self, target: ProcessId, source: Memory, length: usize, otherwise: Protocol) -> bool {
-        self.core.exchanges(target.0, source, length, otherwise)
+    pub fn exchanges(
+        &self,
+        target: ProcessId,
+        source: Memory,
+        length: usize,
+        otherwise: Protocol,
+        receives: bool,
+    ) -> bool {
+        self.core.exchanges(target.0, source, length, otherwise, receives)
     }
 
     /// Takes an entry back that has not matched, by its handle and its `user`. `false`: too late, its event has come or will come.

@@ -19,8 +19,10 @@ use parnass_base::atomics::Ordering;
 use parnass_base::favoured::Favoured;
 use parnass_base::{PAGE, Placed, Table, UserAddress, Window, Word32, Word64, record};
 
-/// Longest receive that is not posted at once, in bytes: one whose message comes through the mailbox.
+/// Longest receive that is not posted at once, in bytes: one whose message comes through the mailbox, or, where each process has a processor, in a piece that
+/// nobody but its target empties.
 const MOST_BYTES: usize = 1024;
+const MOST_BYTES_APART: usize = 64 << 10;
 /// So many are in the list at most.
 const MOST: u32 = 127;
 /// Bytes of the list.
@@ -229,9 +231,23 @@ impl Core {
     /// Keeps an entry back instead of posting it. `false`: it must be posted now.
     #[inline(always)]
     pub fn park(&self, entry: &MatchEntry) -> bool {
+        if entry.length > MOST_BYTES {
+            // A copy, so that the entry itself need not lie in memory.
+            let entry = *entry;
+            return self.park_long(&entry);
+        }
+        self.park_any(entry)
+    }
+
+    #[inline(never)]
+    fn park_long(&self, entry: &MatchEntry) -> bool {
+        entry.length <= MOST_BYTES_APART && self.transport.spins() != 0 && self.park_any(entry)
+    }
+
+    #[inline(always)]
+    fn park_any(&self, entry: &MatchEntry) -> bool {
         let nic = self.own();
-        entry.length <= MOST_BYTES
-            && self.parks.load(Ordering::Relaxed)
+        self.parks.load(Ordering::Relaxed)
             && nic.unexpected.0.order().count.get() == 0
             && matches!(entry.memory.place(), Place::Run(_))
             && self.may_come_near(entry.source)

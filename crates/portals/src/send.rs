@@ -94,14 +94,22 @@ impl Core {
     }
 
     /// Whether the target probably sends a long message too, at the same time as this process sends it one, so that all of this one is copied into a piece
-    /// before. Long messages come, then, and one is awaited; and the target is not known to answer, which must have the message before.
-    pub fn exchanges(&self, target: u32, source: Memory, length: usize, otherwise: Protocol) -> bool {
+    /// before. Long messages come, then, and one is awaited, or `receives`: this process does not wait for its message, and so may be about to receive one; and
+    /// the target is not known to answer, which must have the message before.
+    pub fn exchanges(
+        &self,
+        target: u32,
+        source: Memory,
+        length: usize,
+        otherwise: Protocol,
+        receives: bool,
+    ) -> bool {
         if length <= EXCHANGED_IN_MAILBOX || length > EXCHANGED_MOST || target == self.me {
             return false;
         }
         let answers = self.tallies.of(target).ask();
         let left = self.exchanging.load(Ordering::Relaxed);
-        if left == 0 || answers || !self.own().receives() || self.is_far(target) {
+        if left == 0 || answers || !receives && !self.own().receives() || self.is_far(target) {
             return false;
         }
         let moves_otherwise = || {
@@ -294,23 +302,9 @@ impl Core {
         }
         if copied
             && !direct
-            && let Some(bulk) = transport.claim(put.length)
+            && let Some(posted) = self.send_piece(put)
         {
-            if exchanged {
-                self.fill_exchanged(bulk, put.source, put.length);
-            } else {
-                self.fill(target, bulk, 0, put.source, 0, put.length);
-            }
-            let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
-            let tag = message::tag(BULK, usize::from(ack), self.me);
-            self.expect(target, u32::from(ack));
-            if transport.post(target, tag, &words) {
-                self.count_sent(Travel::Chunk, put.length);
-                return Some(PutOutcome::Done);
-            }
-            self.received(target, u32::from(ack));
-            transport.discard(bulk);
-            return None;
+            return posted.then_some(PutOutcome::Done);
         }
         let words = [put.match_bits, put.header_data, put.source.word(), put.length as u64, put.user];
         let tag = message::tag(DIRECT, usize::from(ack), self.me);
@@ -325,6 +319,45 @@ impl Core {
         }
         self.received(target, 1 + u32::from(ack));
         None
+    }
+
+    /// Sends a message in a piece of shared memory. `None`: there is none for it; `Some(false)`: the mailbox has no room now.
+    #[inline]
+    fn send_piece(&self, put: &Put) -> Option<bool> {
+        let (target, ack) = (put.target.0, put.ack == Ack::Matched);
+        let bulk = self.transport.claim(put.length)?;
+        if put.protocol == Protocol::Exchanged {
+            self.fill_exchanged(bulk, put.source, put.length);
+        } else {
+            self.fill(target, bulk, 0, put.source, 0, put.length);
+        }
+        let words = [put.match_bits, put.header_data, bulk.0, put.length as u64, put.user];
+        let tag = message::tag(BULK, usize::from(ack), self.me);
+        self.expect(target, u32::from(ack));
+        let posted = self.transport.post(target, tag, &words);
+        if posted {
+            self.count_sent(Travel::Chunk, put.length);
+        } else {
+            self.received(target, u32::from(ack));
+            self.transport.discard(bulk);
+        }
+        Some(posted)
+    }
+
+    /// The short way of a put that is [`Protocol::Exchanged`], without an ack. `false`: nothing was done.
+    pub fn put_exchanged(&self, put: &Put) -> bool {
+        if !self.tallies.get(put.target.0).is_some_and(Counters::is_free) {
+            return false;
+        }
+        let (bits, header_data) = (put.match_bits, put.header_data);
+        match self.post_short(put.target.0, bits, header_data, put.source, put.length, Follow::Exchange) {
+            Posting::Posted => {
+                self.counters.sent_short_by_any(put.length as u64);
+                true
+            }
+            Posting::Full => false,
+            Posting::TooLong => self.send_piece(put) == Some(true),
+        }
     }
 
     /// Notes that `count` events will come from `target`.

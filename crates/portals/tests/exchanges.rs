@@ -34,7 +34,7 @@ fn put(target: u32, memory: &Scratch, length: usize, protocol: Protocol) -> Put 
 }
 
 fn exchanges(nic: &Interface, target: u32, memory: &Scratch, length: usize, otherwise: Protocol) -> bool {
-    nic.exchanges(ProcessId(target), memory.address().into(), length, otherwise)
+    nic.exchanges(ProcessId(target), memory.address().into(), length, otherwise, false)
 }
 
 /// Sends a message, has it received, and takes in what there is at both ends.
@@ -63,6 +63,8 @@ fn who_has_not_had_a_long_message_or_awaits_none_does_not_exchange() {
 
     deliver(&nics[1], nic, &memory, 8192);
     assert!(!is_exchange(8192, Protocol::Buffered), "nothing is awaited");
+    let goes_on = nic.exchanges(ProcessId(1), memory.address().into(), 8192, Protocol::Buffered, true);
+    assert!(goes_on, "something may be awaited soon");
     nic.append(List::Priority, &entry(1, &memory, LONG)).unwrap();
     assert!(is_exchange(8192, Protocol::Buffered));
     assert_eq!(is_exchange(LONG, Protocol::Direct), copies_long);
@@ -95,6 +97,41 @@ fn who_answers_is_not_exchanged_with() {
     assert_eq!(nic.put(&put(1, &unread, 8192, Protocol::Buffered)), Ok(PutOutcome::Done));
     deliver(&nics[1], nic, &memory, 8192);
     assert!(asks_while_it_awaits());
+}
+
+/// Of what does not go at once nothing is left, and what went before comes in its order.
+#[test]
+fn the_short_way_of_an_exchange_does_all_or_nothing() {
+    let nics = interfaces(2);
+    let (nic, memory) = (&nics[0], Scratch::new(LONG));
+    let mut sent = 0_u64;
+    let sends = |number: u64| {
+        memory.address().write_word(number);
+        let put = Put { header_data: number, ..put(1, &memory, LONG, Protocol::Exchanged) };
+        nic.put_exchanged(&put)
+    };
+    while sends(sent) {
+        sent += 1;
+        assert!(sent < 1 << 20, "there is no end to the mailbox and to the pieces");
+    }
+    assert!(sent > 4, "{sent} messages");
+    assert!(!sends(sent));
+    let target = Scratch::new(LONG);
+    for number in 0..=sent {
+        if number == sent {
+            assert!(sends(number), "there is room again");
+        }
+        let mut came = matches!(
+            nics[1].append(List::Priority, &entry(0, &target, LONG)).unwrap(),
+            Appended::Complete(event) if event.header_data == number
+        );
+        while !came {
+            nics[1].progress(&mut |event: Event| {
+                came |= event.kind == EventKind::Put && event.header_data == number
+            });
+        }
+        assert_eq!(target.address().read_word(), number);
+    }
 }
 
 #[test]

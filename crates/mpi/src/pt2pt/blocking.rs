@@ -282,7 +282,7 @@ impl Process {
         Ok(status_of(&received?, communicator))
     }
 
-    /// Sends one half of an exchange, if it goes through the mailbox at once, or if nothing comes back: then there is only the receive.
+    /// Sends one half of an exchange, if all of it is copied at once, or if nothing comes back: then there is only the receive.
     #[inline]
     fn sends_first(
         &self,
@@ -295,12 +295,13 @@ impl Process {
             return Ok(true);
         }
         let length = send.size();
-        if self.changeable.fits_mailbox(length)
-            && let Some(address) = send.contiguous()
-        {
+        if let Some(address) = send.contiguous() {
+            let peer = communicator.peer(to.rank);
             let match_bits = match_bits(communicator, Plane::PointToPoint, to.tag as u32);
             let data = Data { memory: address.into(), length };
-            if self.put_short(communicator.peer(to.rank), match_bits, data, Follow::Nothing) {
+            if self.changeable.fits_mailbox(length) && self.put_short(peer, match_bits, data, Follow::Nothing)
+                || from.rank != MPI_PROC_NULL && self.put_exchanged(peer, match_bits, data)
+            {
                 return Ok(true);
             }
         }

@@ -30,7 +30,8 @@ impl Process {
         }
         let (data, _description) = self.described.data(buffer);
         let match_bits = match_bits(communicator, Plane::PointToPoint, tag as u32);
-        self.put_short(communicator.peer(target), match_bits, data, Follow::More)
+        let peer = communicator.peer(target);
+        self.put_short(peer, match_bits, data, Follow::More) || self.put_exchanged(peer, match_bits, data)
     }
 
     /// MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend.

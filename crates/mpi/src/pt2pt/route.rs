@@ -104,6 +104,11 @@ impl Process {
         self.put_short(route.peer, route.match_bits(tag), route.bytes(buffer).into(), Follow::More)
     }
 
+    /// As [`Process::starts_sending_on`], of what is exchanged and too long for that.
+    pub(crate) fn exchanges_on(&self, route: &Route, buffer: UserAddress, tag: i32) -> bool {
+        self.put_exchanged(route.peer, route.match_bits(tag), route.bytes(buffer).into())
+    }
+
     /// MPI_Recv. `tag` is no wild card.
     #[inline(always)]
     pub fn receive_on(&self, route: &Route, buffer: UserAddress, tag: i32) -> Result<Status> {

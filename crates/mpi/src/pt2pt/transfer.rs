@@ -92,12 +92,32 @@ impl Process {
         if protocol == Protocol::Buffered && self.nic().prefers_one_copy(target, memory, length, blocking) {
             Protocol::Direct
         } else if self.changeable.may_copy(data.length)
-            && self.nic().exchanges(target, memory, length, protocol)
+            && self.nic().exchanges(target, memory, length, protocol, !blocking)
         {
             Protocol::Exchanged
         } else {
             protocol
         }
+    }
+
+    /// Sends bytes to one that sends some meanwhile, if all are copied at once. `false`: they are not, and nothing was done.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn put_exchanged(&self, target: ProcessId, match_bits: u64, data: Data) -> bool {
+        let user = SlotName::NONE.user();
+        !self.changeable.fits_mailbox(data.length)
+            && self.protocol_to(target, data, false) == Protocol::Exchanged
+            && self.nic().put_exchanged(&Put {
+                target,
+                match_bits,
+                header_data: user,
+                source: data.memory,
+                length: data.length as usize,
+                protocol: Protocol::Exchanged,
+                blocking: true,
+                ack: Ack::None,
+                user,
+            })
     }
 
     /// Hands bytes to the NIC. `owner`: the activity that waits for it.

@@ -107,7 +107,7 @@ impl Request {
             *self.state() = State::Staged;
             return Ok(());
         }
-        let (Kind::Persistent(specification, _), Some(communicator)) = (&self.kind, &self.communicator)
+        let (Kind::Persistent(specification, route), Some(communicator)) = (&self.kind, &self.communicator)
         else {
             return Err(Error::new(
                 MPI_ERR_REQUEST,
@@ -122,6 +122,11 @@ impl Request {
             ));
         }
         *state = match specification {
+            Specification::Send { address, tag, .. }
+                if route.is_some_and(|route| process.exchanges_on(&route, *address, *tag)) =>
+            {
+                State::Sent
+            }
             Specification::Send { address, count, datatype, target, tag, mode } => {
                 State::Transfer(process.start_send(
                     communicator,
