@@ -4,8 +4,11 @@
 enum { WORDS = 20000 };
 
 static int rank, size;
+/* Windows on a part of what MPI_Alloc_mem gives, at all ranks or at every other one. */
+enum { LENT = -1, PARTLY_LENT = -2, SKIPPED = 40 };
+
 static const int flavors[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED,
-                              MPI_WIN_FLAVOR_DYNAMIC};
+                              MPI_WIN_FLAVOR_DYNAMIC, LENT, PARTLY_LENT};
 
 /* Whether all ranks share memory. */
 static int all_near(void)
@@ -27,7 +30,7 @@ static int all_near(void)
 struct box {
     MPI_Win win;
     int flavor;
-    char *base;
+    char *base, *block;
     MPI_Aint *bases;
 };
 
@@ -36,6 +39,16 @@ static struct box open_box(int flavor, MPI_Aint bytes)
     struct box box = {.flavor = flavor};
     box.bases = calloc(size, sizeof *box.bases);
     switch (flavor) {
+    case LENT:
+    case PARTLY_LENT:
+        if (flavor == LENT || rank % 2 == 0) {
+            MPI_Alloc_mem(bytes + SKIPPED + 1, MPI_INFO_NULL, &box.block);
+            memset(box.block, 0, bytes + SKIPPED + 1);
+            box.block[bytes + SKIPPED] = 77;
+            box.base = box.block + SKIPPED;
+            MPI_Win_create(box.base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &box.win);
+            break;
+        } /* fall through */
     case MPI_WIN_FLAVOR_CREATE:
         box.base = calloc(1, bytes);
         MPI_Win_create(box.base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &box.win);
@@ -67,8 +80,12 @@ static void close_box(struct box *box)
         MPI_Win_detach(box->win, box->base);
     }
     MPI_Win_free(&box->win);
-    if (box->flavor == MPI_WIN_FLAVOR_DYNAMIC || box->flavor == MPI_WIN_FLAVOR_CREATE)
+    if (box->block) {
+        CHECK_EQUAL(box->base[-1], 0);
+        MPI_Free_mem(box->block);
+    } else if (box->flavor == MPI_WIN_FLAVOR_DYNAMIC || box->flavor == MPI_WIN_FLAVOR_CREATE || box->flavor == PARTLY_LENT) {
         free(box->base);
+    }
     free(box->bases);
 }
 
@@ -312,7 +329,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int near = all_near();
-    for (int index = 0; index < 4; index++) {
+    for (size_t index = 0; index < sizeof flavors / sizeof *flavors; index++) {
         if (!near && flavors[index] == MPI_WIN_FLAVOR_SHARED)
             continue;
         transfers(flavors[index]);

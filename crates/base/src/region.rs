@@ -19,12 +19,16 @@ use std::sync::Arc;
 /// The granule of [`Window::reserve`], in bytes.
 pub const PAGE: usize = 4096;
 
+/// How files are mapped.
+const SHARED: i32 = libc::MAP_SHARED | libc::MAP_NORESERVE;
+
 /// One mapping.
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
     length: usize,
-    file: Option<OwnedFd>,
+    /// One descriptor for all that a process maps of a file.
+    file: Option<Arc<OwnedFd>>,
     /// Where the mapping starts in the file.
     offset: u64,
 }
@@ -54,12 +58,21 @@ impl Region {
     /// Maps a memory file, shared with whoever else maps it.
     pub fn map_file(file: OwnedFd) -> io::Result<Arc<Region>> {
         let length = Self::file_length(file.as_fd())?;
-        Self::map_part(file, 0, length as usize)
+        Self::map_start(file, length as usize)
     }
 
-    /// Maps `length` bytes of a memory file from `offset` on, a multiple of [`PAGE`]; the file must be that long.
-    pub fn map_part(file: OwnedFd, offset: u64, length: usize) -> io::Result<Arc<Region>> {
-        Self::map(length, libc::MAP_SHARED | libc::MAP_NORESERVE, Some(file), offset)
+    /// Maps the first `length` bytes of a memory file, which must be that long.
+    pub fn map_start(file: OwnedFd, length: usize) -> io::Result<Arc<Region>> {
+        Self::map(length, SHARED, Some(Arc::new(file)), 0)
+    }
+
+    /// Maps `length` other bytes of the memory file that this one maps, from `offset` on, a multiple of [`PAGE`]; the file must be that long.
+    ///
+    /// # Errors
+    /// There is no address space, or this one maps no file.
+    pub fn map_part(&self, offset: u64, length: usize) -> io::Result<Arc<Region>> {
+        let file = self.file.clone().ok_or(io::ErrorKind::NotFound)?;
+        Self::map(length, SHARED, Some(file), offset)
     }
 
     /// How many bytes a memory file has.
@@ -103,7 +116,7 @@ impl Region {
         Self::map(length, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, None, 0)
     }
 
-    fn map(length: usize, flags: i32, file: Option<OwnedFd>, offset: u64) -> io::Result<Arc<Region>> {
+    fn map(length: usize, flags: i32, file: Option<Arc<OwnedFd>>, offset: u64) -> io::Result<Arc<Region>> {
         if length == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a mapping of no bytes"));
         }
@@ -134,7 +147,7 @@ impl Region {
 
     /// The memory file, if it maps one.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
-        self.file.as_ref().map(AsFd::as_fd)
+        self.file.as_ref().map(|file| file.as_fd())
     }
 
     /// The part `[start, start + length)`.
@@ -358,7 +371,8 @@ mod tests {
         Region::lengthen(file.as_fd(), far + 3 * PAGE as u64).unwrap();
         Region::lengthen(file.as_fd(), far).unwrap();
         assert_eq!(Region::file_length(file.as_fd()).unwrap(), far + 3 * PAGE as u64);
-        let part = Region::map_part(file.try_clone().unwrap(), far, 3 * PAGE).unwrap();
+        let part =
+            Region::map_start(file.try_clone().unwrap(), PAGE).unwrap().map_part(far, 3 * PAGE).unwrap();
         let window = part.window(0, 3 * PAGE);
         window.reserve(0, 3 * PAGE).unwrap();
         let word = window.record::<Word64>(2 * PAGE);

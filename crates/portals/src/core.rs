@@ -10,6 +10,7 @@ use crate::event_list::EventList;
 use crate::far::{FAR, FarPut, Landing};
 use crate::index::Pattern;
 use crate::interface::*;
+use crate::lent::Lent;
 use crate::live::Live;
 use crate::memory::{Descriptions, Memory};
 use crate::message::{self, Arrival, INLINE_ROOM, Incoming, Payload};
@@ -98,6 +99,7 @@ pub struct Core {
     pub aside: Aside,
     pub boards: Boards,
     pub segments: KeptSegments,
+    pub lent: Lent,
     /// What moves described memory.
     pub descriptions: OnceLock<Arc<dyn Descriptions>>,
     pub errands: Errands,
@@ -194,6 +196,7 @@ impl Core {
             aside: Aside::default(),
             boards: Boards::default(),
             segments: KeptSegments::default(),
+            lent: Lent::default(),
             descriptions: OnceLock::new(),
             errands: Errands::default(),
             wheel: Wheels::default(),

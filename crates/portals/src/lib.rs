@@ -30,6 +30,7 @@ mod hand;
 mod helper;
 mod index;
 mod interface;
+mod lent;
 mod live;
 mod memory;
 mod message;
@@ -60,6 +61,7 @@ mod withdraw;
 
 pub use board::{Board, NO_MEMORY, Reading, WITHDRAWN, piece_bytes as board_bytes};
 pub use errand::{UpdateWords, Updater};
+pub use lent::LentBlock;
 pub use live::{CROWD, copies_once, piped_most};
 pub use memory::{Descriptions, Memory, Stream};
 

@@ -9,6 +9,7 @@ use parnass_base::{copy, process};
 pub struct Live {
     receive_spins: AtomicU32,
     piped_most: AtomicU64,
+    alloc_mem_shared: AtomicU64,
     helper_from_bytes: AtomicU64,
     helper_always: AtomicBool,
     helper_pause: AtomicU32,
@@ -46,6 +47,7 @@ impl Live {
             copies_once: copies_once(ranks as usize),
             receive_spins: AtomicU32::new(tuning.receive_spins),
             piped_most: AtomicU64::new(piped_most(tuning.piped_most)),
+            alloc_mem_shared: AtomicU64::new(tuning.alloc_mem_shared),
             helper_from_bytes: AtomicU64::new(tuning.helper_from_bytes),
             helper_always: AtomicBool::new(tuning.helper_always),
             helper_pause: AtomicU32::new(tuning.helper_pause),
@@ -57,6 +59,7 @@ impl Live {
     pub fn set(&self, tuning: Tuning) {
         self.receive_spins.store(tuning.receive_spins, Ordering::Relaxed);
         self.piped_most.store(piped_most(tuning.piped_most), Ordering::Relaxed);
+        self.alloc_mem_shared.store(tuning.alloc_mem_shared, Ordering::Relaxed);
         self.helper_from_bytes.store(tuning.helper_from_bytes, Ordering::Relaxed);
         self.helper_always.store(tuning.helper_always, Ordering::Relaxed);
         self.helper_pause.store(tuning.helper_pause, Ordering::Relaxed);
@@ -72,6 +75,10 @@ impl Live {
     #[inline(always)]
     pub fn piped_most(&self) -> u64 {
         self.piped_most.load(Ordering::Relaxed)
+    }
+
+    pub fn alloc_mem_shared(&self) -> u64 {
+        self.alloc_mem_shared.load(Ordering::Relaxed)
     }
 
     #[inline(always)]

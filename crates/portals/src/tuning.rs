@@ -7,6 +7,8 @@ pub struct Tuning {
     pub receive_spins: u32,
     /// The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: on a processor of Intel's a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there; on others any.
     pub piped_most: u64,
+    /// How much of what MPI_Alloc_mem gives a rank lies in memory that the other ranks of its machine map too, so that they reach a window on it (MPI_Win_create) by loads and stores and not by the kernel. What is more is ordinary memory. A child that a rank forks shares it, where other memory is copied. 0: all is ordinary.
+    pub alloc_mem_shared: u64,
     /// A receive longer than this starts the helper thread, which moves long messages while the program computes.
     pub helper_from_bytes: u64,
     /// Whether the helper thread moves long messages even where it takes the time of its own rank for that, because there is no processor to spare, and nobody waits for them. Else it does there only what a rank waits for and cannot do itself.
@@ -22,6 +24,7 @@ impl Default for Tuning {
         Tuning {
             receive_spins: 2_000,
             piped_most: 0,
+            alloc_mem_shared: 67_108_864,
             helper_from_bytes: 4_096,
             helper_always: false,
             helper_pause: 100,

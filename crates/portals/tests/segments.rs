@@ -1,4 +1,4 @@
-//! Segments that are made, let go of, and made again.
+//! Segments that are made, let go of, and made again; and memory that is lent to the program.
 
 mod support;
 
@@ -73,4 +73,43 @@ fn a_long_one_ends_with_its_last_user() {
     let (name, segments) = made(&nics, bytes);
     drop(segments);
     assert_ne!(made(&nics, bytes).0, name);
+}
+
+#[test]
+fn what_is_lent_is_the_same_memory_wherever_it_is_mapped() {
+    let nics = interfaces(2);
+    let block = nics[0].lend(3 * PART + 1).unwrap();
+    let part = block.address().offset(PART as i64 + 100);
+    let place = block.place_of(part, 200).unwrap();
+    let theirs = nics[1].map_lent(place, 200).unwrap();
+    part.write_word(5);
+    assert_eq!(theirs.address(0, 200).read_word(), 5);
+    theirs.address(0, 200).offset(192).write_word(6);
+    assert_eq!(part.offset(192).read_word(), 6);
+    assert_eq!(block.place_of(block.address(), 4 * PART as u64), Some(place - PART as u64 - 100));
+    assert_eq!(block.place_of(part, 3 * PART as u64), None, "it reaches over the end");
+    assert_eq!(block.place_of(block.address().offset(-8), 8), None);
+    // Given back and lent again, it has the place that others still know.
+    drop(block);
+    let again = nics[0].lend(3 * PART + 1).unwrap();
+    let same = nics[1].map_lent(place, 200).unwrap();
+    again.address().offset(PART as i64 + 100).write_word(7);
+    assert_eq!((theirs.address(0, 8).read_word(), same.address(0, 8).read_word()), (7, 7));
+    let other = nics[0].lend(3 * PART + 1).unwrap();
+    assert_ne!(other.place_of(other.address(), 8), again.place_of(again.address(), 8));
+}
+
+#[test]
+fn who_has_lent_much_or_is_alone_lends_nothing() {
+    assert!(interfaces(1)[0].lend(100).is_none());
+    let nics = interfaces(2);
+    assert!(nics[0].lend(1 << 30).is_none());
+    assert!(nics[0].lend(usize::MAX).is_none());
+    let long: Vec<_> = (0..3).map_while(|_| nics[0].lend(30 << 20)).collect();
+    assert_eq!(long.len(), 2, "64 MiB by default");
+    drop(long);
+    let many: Vec<_> = (0..1000).map_while(|_| nics[0].lend(0)).collect();
+    assert_eq!(many.len(), 256);
+    drop(many);
+    assert!(nics[0].lend(30 << 20).is_some());
 }

@@ -42,7 +42,7 @@ impl JobMemory {
     }
 
     fn map(file: OwnedFd, length: usize) -> io::Result<Arc<Region>> {
-        Region::map_part(file, 0, length).map_err(|error| {
+        Region::map_start(file, length).map_err(|error| {
             let advice = "the limit of address space (ulimit -v) must leave room for it";
             io::Error::new(error.kind(), format!("cannot map the job's memory: {error}; {advice}"))
         })

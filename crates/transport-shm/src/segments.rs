@@ -57,7 +57,7 @@ impl Segments {
     /// See `Transport::open_segment`.
     pub fn open(&self, job: &Region, name: u64, length: usize) -> io::Result<Window> {
         let region = match job.file() {
-            Some(file) => Region::map_part(file.try_clone_to_owned()?, name, whole_pages(length)?)?,
+            Some(_) => job.map_part(name, whole_pages(length)?)?,
             None => self.made().private.get(&name).cloned().ok_or(io::ErrorKind::NotFound)?,
         };
         Ok(region.window(0, length))

@@ -8,18 +8,19 @@ pub const SPINS: usize = 1;
 pub const YIELDS: usize = 2;
 pub const RECEIVE_SPINS: usize = 3;
 pub const PIPED_MOST: usize = 4;
-pub const HELPER_FROM_BYTES: usize = 5;
-pub const HELPER_ALWAYS: usize = 6;
-pub const HELPER_PAUSE: usize = 7;
-pub const HELPER_LOOKS: usize = 8;
-pub const NETWORK: usize = 9;
-pub const KEEPERS_ROAM: usize = 10;
-pub const KEEP_FREED: usize = 11;
-pub const PROVIDER: usize = 12;
-pub const RMA: usize = 13;
-pub const ENCRYPT: usize = 14;
-pub const DIRECT_THRESHOLD: usize = 15;
-pub const COLLECTIVE: usize = 16;
+pub const ALLOC_MEM_SHARED: usize = 5;
+pub const HELPER_FROM_BYTES: usize = 6;
+pub const HELPER_ALWAYS: usize = 7;
+pub const HELPER_PAUSE: usize = 8;
+pub const HELPER_LOOKS: usize = 9;
+pub const NETWORK: usize = 10;
+pub const KEEPERS_ROAM: usize = 11;
+pub const KEEP_FREED: usize = 12;
+pub const PROVIDER: usize = 13;
+pub const RMA: usize = 14;
+pub const ENCRYPT: usize = 15;
+pub const DIRECT_THRESHOLD: usize = 16;
+pub const COLLECTIVE: usize = 17;
 
 /// Every value that can be chosen; the constants above are positions in it.
 pub static TABLE: &[Tunable] = &[
@@ -87,6 +88,19 @@ pub static TABLE: &[Tunable] = &[
         scope: Scope::Local,
         changes: Changes::Running,
         what: "The longest message that goes through a pipe in pieces where both ranks wait and the kernel could copy it; of a longer one both have the kernel copy chunks. 0: on a processor of Intel's a quarter of the cache that a core has for itself, so that the buffers of the program and the pieces stay there; on others any.",
+    },
+    Tunable {
+        name: "alloc_mem_shared",
+        variable: "PARNASS_ALLOC_MEM_SHARED",
+        kind: Kind::Bytes,
+        default: Value::Number(67_108_864),
+        least: 0,
+        most: u64::MAX,
+        room: "portals",
+        measured: false,
+        scope: Scope::Local,
+        changes: Changes::Running,
+        what: "How much of what MPI_Alloc_mem gives a rank lies in memory that the other ranks of its machine map too, so that they reach a window on it (MPI_Win_create) by loads and stores and not by the kernel. What is more is ordinary memory. A child that a rank forks shares it, where other memory is copied. 0: all is ordinary.",
     },
     Tunable {
         name: "helper_from_bytes",

@@ -14,6 +14,7 @@ pub fn portals(settings: &Settings) -> parnass_portals::Tuning {
     parnass_portals::Tuning {
         receive_spins: settings.number(tunables::RECEIVE_SPINS) as u32,
         piped_most: settings.number(tunables::PIPED_MOST),
+        alloc_mem_shared: settings.number(tunables::ALLOC_MEM_SHARED),
         helper_from_bytes: settings.number(tunables::HELPER_FROM_BYTES),
         helper_always: settings.switch(tunables::HELPER_ALWAYS),
         helper_pause: settings.number(tunables::HELPER_PAUSE) as u32,

@@ -1,14 +1,32 @@
 //! Bodies of procedures: environment.
 
 use super::prelude::*;
+use parnass_base::{PAGE, UserAddress};
 use parnass_mpi::environment::{self, Placement};
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use parnass_mpi::rma::LentBlock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What MPI_Alloc_mem has given out, so that MPI_Free_mem of anything else is an error and no crash.
-fn allocations() -> MutexGuard<'static, HashSet<usize>> {
-    static ALLOCATIONS: OnceLock<Mutex<HashSet<usize>>> = OnceLock::new();
-    ALLOCATIONS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+/// Where memory of MPI_Alloc_mem comes from.
+enum Source {
+    /// The C library.
+    Library,
+    /// The job's memory, where other processes reach it.
+    Lent(LentBlock),
+}
+
+/// What MPI_Alloc_mem has given out, by its first address, so that MPI_Free_mem of anything else is an error and no crash.
+fn allocations() -> MutexGuard<'static, BTreeMap<usize, Source>> {
+    static ALLOCATIONS: Mutex<BTreeMap<usize, Source>> = Mutex::new(BTreeMap::new());
+    ALLOCATIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// By which other processes map this memory, if it is part of what MPI_Alloc_mem has given out and they can; or else 0.
+pub(super) fn place_of(base: UserAddress, size: i64) -> u64 {
+    match allocations().range(..=base.value()).next_back() {
+        Some((_, Source::Lent(block))) => block.place_of(base, size.max(0) as u64).unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// Alignment in bytes: a cache line; a huge page for what can use some.
@@ -19,13 +37,21 @@ fn alignment(size: usize) -> usize {
 }
 
 /// MPI_Alloc_mem.
-pub fn alloc_mem(_call: &Call, size: i64, info: Option<&Arc<Info>>, baseptr: Out<usize>) -> Result<()> {
+pub fn alloc_mem(call: &Call, size: i64, info: Option<&Arc<Info>>, baseptr: Out<usize>) -> Result<()> {
     let size = usize::try_from(size)
         .map_err(|_| Error::new(MPI_ERR_ARG, format!("size is {size}; it must be 0 or more bytes")))?;
     let hints = super::info::copy_of(info);
     let wanted = hints.value(b"mpi_minimum_memory_alignment").and_then(|text| {
         std::str::from_utf8(text).ok()?.trim().parse::<usize>().ok().filter(|wanted| wanted.is_power_of_two())
     });
+    if wanted.is_none_or(|wanted| wanted <= PAGE)
+        && let Some(block) = call.process().lend(size)
+    {
+        let base = block.address().value();
+        allocations().insert(base, Source::Lent(block));
+        baseptr.set(base);
+        return Ok(());
+    }
     let alignment = alignment(size).max(wanted.unwrap_or(1));
     let mut base = std::ptr::null_mut();
     // SAFETY: `base` is a place for a pointer; the alignment is a power of two and a multiple of a pointer's size.
@@ -37,7 +63,7 @@ pub fn alloc_mem(_call: &Call, size: i64, info: Option<&Arc<Info>>, baseptr: Out
         ));
     }
     let base = base.expose_provenance();
-    allocations().insert(base);
+    allocations().insert(base, Source::Library);
     baseptr.set(base);
     Ok(())
 }
@@ -47,17 +73,20 @@ pub fn free_mem(_call: &Call, base: Address) -> Result<()> {
     if base.value() == 0 {
         return Ok(());
     }
-    if !allocations().remove(&base.value()) {
-        return Err(Error::new(
-            MPI_ERR_BASE,
-            format!(
-                "base is {:#x}, which MPI_Alloc_mem has not returned, or which was freed before",
-                base.value()
-            ),
-        ));
+    match allocations().remove(&base.value()) {
+        // SAFETY: it came from `posix_memalign` and was not freed since, as the table of allocations says.
+        Some(Source::Library) => unsafe { libc::free(base.user().as_ptr().cast()) },
+        Some(Source::Lent(block)) => drop(block),
+        None => {
+            return Err(Error::new(
+                MPI_ERR_BASE,
+                format!(
+                    "base is {:#x}, which MPI_Alloc_mem has not returned, or which was freed before",
+                    base.value()
+                ),
+            ));
+        }
     }
-    // SAFETY: it came from `posix_memalign` and was not freed since, as the set of allocations says.
-    unsafe { libc::free(base.user().as_ptr().cast()) }
     Ok(())
 }
 

@@ -75,7 +75,8 @@ pub fn win_create(
     comm: &Arc<Communicator>,
     win: OutHandle<Window>,
 ) -> Result<()> {
-    make(call, Memory::Own { base: base.user(), size }, disp_unit, info, comm, &win).map(drop)
+    let place = super::environment::place_of(base.user(), size);
+    make(call, Memory::Own { base: base.user(), size, place }, disp_unit, info, comm, &win).map(drop)
 }
 
 /// MPI_Win_create_dynamic.

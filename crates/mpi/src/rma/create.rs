@@ -14,13 +14,14 @@ use crate::info::Info;
 use crate::process::{Process, portal_error};
 use crate::{Error, Result};
 use parnass_base::{Scratch, UserAddress};
+use parnass_portals::LentBlock;
 use std::sync::{Arc, Mutex};
 
 /// The memory that a process gives to a window, or wants from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// MPI_Win_create.
-    Own { base: UserAddress, size: i64 },
+    /// MPI_Win_create; `place`: by which others map it, or 0.
+    Own { base: UserAddress, size: i64, place: u64 },
     /// MPI_Win_allocate.
     Allocate { size: i64 },
     /// MPI_Win_allocate_shared.
@@ -62,6 +63,13 @@ impl Memory {
         match self {
             Memory::Own { base, .. } => base,
             _ => UserAddress::NULL,
+        }
+    }
+
+    fn place(self) -> u64 {
+        match self {
+            Memory::Own { place, .. } => place,
+            _ => 0,
         }
     }
 
@@ -150,6 +158,7 @@ struct Shares {
     sizes: Vec<u64>,
     units: Vec<i64>,
     bases: Vec<u64>,
+    places: Vec<u64>,
     /// Whether all allow gaps.
     gaps: bool,
 }
@@ -160,6 +169,7 @@ impl Shares {
             setting.memory.size() as u64,
             setting.unit as u64,
             setting.memory.base().value() as u64,
+            setting.memory.place(),
             u64::from(setting.may_leave_gaps()),
         ];
         let all = gather_words(process, communicator, mine)?;
@@ -167,12 +177,13 @@ impl Shares {
             sizes: all.iter().map(|words| words[0]).collect(),
             units: all.iter().map(|words| words[1] as i64).collect(),
             bases: all.iter().map(|words| words[2]).collect(),
-            gaps: all.iter().all(|words| words[3] != 0),
+            places: all.iter().map(|words| words[3]).collect(),
+            gaps: all.iter().all(|words| words[4] != 0),
         })
     }
 
     /// Where the parts of these ranks start in a segment, and where the last one ends.
-    fn places(&self, ranks: &[usize]) -> Option<(Vec<u64>, u64)> {
+    fn starts(&self, ranks: &[usize]) -> Option<(Vec<u64>, u64)> {
         let mut end = 0_u64;
         let mut starts = Vec::with_capacity(ranks.len());
         for rank in ranks {
@@ -219,6 +230,13 @@ fn failed_elsewhere(rank: usize) -> Error {
     )
 }
 
+impl Process {
+    /// Memory for MPI_Alloc_mem that windows of other processes reach as this one does; `None`: it had better have any other.
+    pub fn lend(&self, size: usize) -> Option<LentBlock> {
+        self.nic().lend(size)
+    }
+}
+
 impl Window {
     /// MPI_Win_create, MPI_Win_allocate, MPI_Win_allocate_shared and MPI_Win_create_dynamic: collective over `communicator`.
     pub fn make(
@@ -250,7 +268,7 @@ impl Window {
             Error::new(MPI_ERR_SIZE, "the sizes of all processes together are more than an address space has")
         };
         let (starts, bytes) = match memory.flavor() {
-            Flavor::Allocated | Flavor::Shared => shares.places(&near).ok_or_else(too_large)?,
+            Flavor::Allocated | Flavor::Shared => shares.starts(&near).ok_or_else(too_large)?,
             Flavor::Created => (Vec::new(), 0),
             Flavor::Dynamic => (Vec::new(), (near.len() * attached::ROOM_BYTES) as u64),
         };
@@ -277,15 +295,26 @@ impl Window {
             }
             Ok(segment)
         });
-        let own_rank = rank;
-        let sees = |rank: &usize| {
-            memory.is_allocated() || *rank == own_rank || process.nic().reaches(group.process(*rank as i32))
+        // What of the others' memory can be mapped here. Where there is no address space for it, the kernel copies.
+        let map = |near: &usize| {
+            let (place, size) = (shares.places[*near], shares.sizes[*near]);
+            let is_lent = place != 0 && size != 0 && *near != rank;
+            if is_lent { process.nic().map_lent(place, size as usize).ok() } else { None }
         };
-        let lacks = near.len() < size || !near.iter().all(sees);
+        let mapped: Box<[_]> = near.iter().map(map).collect();
+        let own_rank = rank;
+        let sees = |(rank, mapped): (&usize, &Option<_>)| {
+            let reaches = || process.nic().reaches(group.process(*rank as i32));
+            memory.is_allocated() || mapped.is_some() || *rank == own_rank || reaches()
+        };
+        let lacks = near.len() < size || !near.iter().zip(&mapped).all(sees);
         // Nobody lets go of the segment before all have opened it.
         let own_part = opened.as_ref().ok().filter(|_| memory.is_allocated());
-        let own_address = own_part
-            .map_or(0, |segment| segment.address(starts[me] as usize, memory.size() as usize).value());
+        let own_address = match own_part {
+            Some(segment) => segment.address(starts[me] as usize, memory.size() as usize).value(),
+            None if memory.place() != 0 => memory.base().value(),
+            None => 0,
+        };
         let outcomes =
             gather_words(process, &own, [u64::from(opened.is_ok()), u64::from(lacks), own_address as u64])?;
         let segment = Arc::new(opened.map_err(portal_error)?);
@@ -297,12 +326,14 @@ impl Window {
             let other = group.process(rank as i32);
             let member = near.iter().position(|near| *near == rank);
             let address = UserAddress::restore(shares.bases[rank] as usize);
-            let reach = match member {
-                Some(member) if memory.is_allocated() => {
+            let lent = member.and_then(|member| mapped[member].as_ref());
+            let reach = match (member, lent) {
+                (_, Some(part)) => Reach::Direct(part.address(0, part.len())),
+                (Some(member), _) if memory.is_allocated() => {
                     Reach::Direct(segment.address(starts[member] as usize, shares.sizes[rank] as usize))
                 }
-                Some(_) if other == process.me() => Reach::Direct(address),
-                Some(_) if process.nic().reaches(other) => Reach::Kernel(address),
+                (Some(_), _) if other == process.me() => Reach::Direct(address),
+                (Some(_), _) if process.nic().reaches(other) => Reach::Kernel(address),
                 _ => Reach::None,
             };
             Target {
@@ -347,6 +378,7 @@ impl Window {
             unordered: Unordered::default(),
             targets,
             segment,
+            mapped,
             far,
             figures,
             attached,

@@ -27,6 +27,7 @@ mod transfer;
 
 pub use create::{Memory, Setting};
 pub(crate) use errand::carry_out;
+pub use parnass_portals::LentBlock;
 pub use transfer::Place;
 
 use crate::attribute::AttributeStore;
@@ -133,6 +134,9 @@ pub struct Window {
     flavor: Flavor,
     targets: Box<[Target]>,
     segment: Arc<Segment>,
+    /// The memory of others that is reached so and lies in no segment: it stays mapped as long as the window.
+    #[expect(dead_code, reason = "held")]
+    mapped: Box<[Option<parnass_base::Window>]>,
     /// Where some rank cannot reach the memory of another.
     far: Option<Far>,
     epochs: Epochs,
