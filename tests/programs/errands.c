@@ -166,6 +166,71 @@ static void many_at_once(void)
     free(memory);
 }
 
+/* All access the memory of all others at the same time, so that each asks and is asked, also for what is not short; and now and then some compute. */
+static void both_ways(void)
+{
+    static const int some[] = {1, 8, 32, 33, 100, 1000, 4096, 16384, 16385, 50000};
+    enum { LENGTHS = sizeof some / sizeof *some, ROUNDS = 400, PLACE = 60000 };
+    int64_t one = 1, seen, *memory = calloc(1, 8 + (size_t)size * PLACE);
+    unsigned char *data = malloc(PLACE), *back = malloc(PLACE);
+    volatile double work = 0;
+    MPI_Win win;
+    MPI_Win_create(memory, 8 + (MPI_Aint)size * PLACE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    for (int round = 0; round < ROUNDS; round++) {
+        int length = some[round % LENGTHS], place = 8 + rank * PLACE + round % 5, to = (rank + 1 + round % (size - 1)) % size;
+        for (int at = 0; at < length; at++)
+            data[at] = expected_byte(round + rank, at);
+        memset(back, 0, (size_t)length + 1);
+        MPI_Put(data, length, MPI_BYTE, to, place, length, MPI_BYTE, win);
+        MPI_Win_flush(to, win);
+        MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, to, 0, MPI_SUM, win);
+        MPI_Get(back, length, MPI_BYTE, to, place, length, MPI_BYTE, win);
+        MPI_Win_flush(to, win);
+        CHECK(memcmp(back, data, (size_t)length) == 0, "%d bytes came back otherwise in round %d", length, round);
+        CHECK_EQUAL(back[length], 0);
+        CHECK(seen >= 0 && seen < (int64_t)ROUNDS * size, "a counter was %lld", (long long)seen);
+        for (int step = 0; round % 50 == rank && step < 20000; step++)
+            work = work + step;
+    }
+    MPI_Win_unlock_all(win);
+    int64_t total;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(memory, &total, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    CHECK_EQUAL(total, (int64_t)ROUNDS * size);
+    MPI_Win_free(&win);
+    free(data);
+    free(back);
+    free(memory);
+}
+
+/* Until each of two has carried out half of what the other one asks while it asks as much itself: neither waits for anything else. */
+static void serve_each_other(MPI_T_pvar_session session, int length)
+{
+    enum { ROUNDS = 1000 };
+    MPI_Win win;
+    unsigned char *memory = make(0, &win), *data = calloc(1, MOST);
+    MPI_T_pvar_handle handle = pvar(session, "window_errands", NULL);
+    SUCCEEDS(MPI_T_pvar_start(session, handle));
+    unsigned long long before = pvar_value(session, handle), served, least = 0;
+    for (int series = 0; least < ROUNDS / 2; series++) {
+        CHECK(series < 500, "%llu of %d were carried out", least, ROUNDS);
+        MPI_Win_lock_all(0, win);
+        for (int round = 0; round < ROUNDS; round++) {
+            MPI_Put(data, length, MPI_BYTE, 1 - rank, round % 5, length, MPI_BYTE, win);
+            MPI_Win_flush(1 - rank, win);
+        }
+        MPI_Win_unlock_all(win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        served = pvar_value(session, handle) - before;
+        before += served;
+        MPI_Allreduce(&served, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, MPI_COMM_WORLD);
+    }
+    end(0, &win, memory);
+    SUCCEEDS(MPI_T_pvar_handle_free(session, &handle));
+    free(data);
+}
+
 /* Until the target has carried out so many accesses of a length itself, or with the kernel and the origin. */
 static void goes_there(MPI_T_pvar_session session, int allocated, int length, int times)
 {
@@ -203,6 +268,10 @@ static void go_there(void)
     MPI_T_pvar_session session;
     SUCCEEDS(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     SUCCEEDS(MPI_T_pvar_session_create(&session));
+    if (size == 2) {
+        serve_each_other(session, 8);
+        serve_each_other(session, 1000);
+    }
     goes_there(session, 0, 4, 4);
     goes_there(session, 0, 1000, 4);
     goes_there(session, 0, 100000, 8);
@@ -221,6 +290,7 @@ int main(int argc, char **argv)
     updates();
     swaps();
     many_at_once();
+    both_ways();
     /* Ranks that share processors do not wait for each other. */
     cpu_set_t mine;
     if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) >= size)

@@ -79,6 +79,21 @@ impl Desk {
         Some((self.asker.load(Ordering::Relaxed), self.words()))
     }
 
+    /// As [`Desk::take`], of a question that is `accepted` by its words; another one is left.
+    #[inline]
+    pub fn take_if(&self, accepted: impl Fn(&Words) -> bool) -> Option<(u32, Words)> {
+        if !accepted(&self.words()) {
+            return None;
+        }
+        let (asker, words) = self.take()?;
+        if accepted(&words) {
+            return Some((asker, words));
+        }
+        // It is another one than was looked at. Release pairs with the acquire in `take`, of whoever takes it up then.
+        self.state.store(ASKED, Ordering::Release);
+        None
+    }
+
     /// For the owner: it is carried out.
     #[inline]
     pub fn answer(&self, words: Words) {
@@ -152,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_accepted_is_left() {
+        let desk = Desk::default();
+        let seat = desk.sit(7).unwrap();
+        seat.ask(3, [1; WORDS]);
+        assert!(desk.take_if(|words| words[0] == 2).is_none() && desk.is_asked());
+        let looks = std::cell::Cell::new(0);
+        let accepted_once = |_: &Words| looks.replace(looks.get() + 1) == 0;
+        assert!(desk.take_if(accepted_once).is_none() && desk.is_asked(), "another one than was looked at");
+        assert_eq!(desk.take_if(|words| words[0] == 1), Some((3, [1; WORDS])));
+        assert!(!seat.withdraw());
+        desk.answer([9; WORDS]);
+        assert_eq!(seat.answer(), Some([9; WORDS]));
+    }
+
+    #[test]
     fn an_owner_that_dies_over_an_answer_is_asked_no_more() {
         let desk = Desk::default();
         let seat = desk.sit(7).unwrap();
@@ -209,6 +239,43 @@ mod models {
             owner.join().unwrap();
             // SAFETY: no other thread is left.
             assert_eq!(shared.1.with(|value| unsafe { *value }), expected);
+        });
+    }
+
+    /// An owner that takes up only some questions takes up no other, also if one is put down in place of another while it looks.
+    #[test]
+    fn what_is_not_accepted_is_not_carried_out() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let desk = Arc::new(Desk::default());
+            let others = desk.clone();
+            let owner = loom::thread::spawn(move || {
+                let taken = others.take_if(|words| words[0] == 1);
+                if let Some((_, words)) = taken {
+                    assert_eq!(words, [1; WORDS]);
+                    others.answer([9; WORDS]);
+                }
+                usize::from(taken.is_some())
+            });
+            let seat = desk.sit(1).unwrap();
+            let mut answered = 0;
+            for question in [1, 0] {
+                seat.ask(5, [question; WORDS]);
+                loop {
+                    if let Some(words) = seat.answer() {
+                        assert_eq!((question, words), (1, [9; WORDS]));
+                        answered += 1;
+                        break;
+                    }
+                    if seat.withdraw() {
+                        break;
+                    }
+                    loom::thread::yield_now();
+                }
+            }
+            drop(seat);
+            assert_eq!(owner.join().unwrap(), answered);
         });
     }
 

@@ -5,8 +5,12 @@
 //! question, longer data goes through a piece of shared memory of who asks, which one side fills while the other drains it.
 //!
 //! A target that computes, sleeps, or lost its processor is not waited for. Who asks takes the question back, and goes another way.
+//!
+//! Of two that access each other's memory at the same time neither waits. But who has asked does what is short and asked of itself meanwhile: so both ask,
+//! as long as it is worth while ([`Bold`]).
 
 use crate::core::Core;
+use crate::interface::Interface;
 use crate::remote::{Remote, RemoteCopy};
 use parnass_base::UserAddress;
 use parnass_base::atomics::{AtomicU32, Ordering};
@@ -36,6 +40,9 @@ const LONGEST: usize = 4 << 20;
 
 /// Looks at a question that nobody takes up. A target that waits looks at its desk several times meanwhile.
 const LOOKS: u32 = 300;
+/// How many accesses do not ask a target that does not wait, after a question in vain, at least and at most.
+const LEAST_PAUSE: u32 = 64;
+const MOST_PAUSE: u32 = 1 << 14;
 /// Short accesses that go another way after an errand that was taken back. A longer one counts as several.
 const SHY: u32 = 32;
 /// A target that sleeps while it waits is woken for every so many accesses: then it serves those that follow.
@@ -58,11 +65,44 @@ const KIND_BITS: u32 = 8;
 pub struct Errands {
     /// How many are not tried any more.
     shy: AtomicU32,
+    bold: Bold,
     /// Accesses to targets that slept.
     met_asleep: AtomicU32,
     updater: OnceLock<Updater>,
     /// What is known of the ways to the memory of others.
     pub remote: Remote,
+}
+
+/// Whether a target is asked that does not wait: if that had an answer the last time, and else now and then. Threads may disagree.
+#[derive(Debug)]
+struct Bold {
+    /// Accesses until the next question; 0: the last one had an answer.
+    rest: AtomicU32,
+    /// How many they are after a question in vain.
+    pause: AtomicU32,
+}
+
+impl Default for Bold {
+    fn default() -> Bold {
+        Bold { rest: AtomicU32::new(LEAST_PAUSE), pause: AtomicU32::new(LEAST_PAUSE) }
+    }
+}
+
+impl Bold {
+    /// Whether to ask now. `weight`: of how many short accesses this one is worth.
+    fn asks(&self, weight: u32) -> bool {
+        let rest = self.rest.load(Ordering::Relaxed);
+        if rest > weight {
+            self.rest.store(rest - weight, Ordering::Relaxed);
+        }
+        rest <= weight
+    }
+
+    fn learn(&self, answered: bool) {
+        let pause = if answered { LEAST_PAUSE } else { self.pause.load(Ordering::Relaxed) };
+        self.rest.store(if answered { 0 } else { pause }, Ordering::Relaxed);
+        self.pause.store(if answered { pause } else { (2 * pause).min(MOST_PAUSE) }, Ordering::Relaxed);
+    }
 }
 
 /// How asking a target went.
@@ -108,6 +148,14 @@ impl Patience<'_> {
     }
 }
 
+impl Interface {
+    /// Does what is short and others ask of this process, to be called while it looks for something else than its NIC's work.
+    #[inline(always)]
+    pub fn answer_others(&self) {
+        self.core.answer_others();
+    }
+}
+
 impl Core {
     fn patience(&self, other: u32) -> Patience<'_> {
         Patience { core: self, other, looks: 0 }
@@ -117,26 +165,29 @@ impl Core {
         &self.nic_of(process).control.desk
     }
 
-    /// A seat at the desk of a process that will look there now.
+    /// A seat at the desk of a process that will look there now, and whether that is known: it waits.
     #[inline]
-    fn seat_at(&self, process: u32, length: usize) -> Option<Seat<'_>> {
-        if self.transport.shown(process) == Waiting::Not
-            || self.transport.spins() == 0
-            || self.is_far(process)
-        {
+    fn seat_at(&self, process: u32, length: usize) -> Option<(Seat<'_>, bool)> {
+        if self.transport.spins() == 0 || self.is_far(process) {
             return None;
         }
         let weight = || 1 + (length / SHORT) as u32;
-        if self.transport.sleeps(process) {
+        let waits = self.transport.shown(process) != Waiting::Not;
+        if !waits {
+            if length > UNIT || !self.errands.bold.asks(weight()) {
+                return None;
+            }
+        } else if self.transport.sleeps(process) {
             self.meet_asleep(process, weight());
             return None;
+        } else {
+            let shy = self.errands.shy.load(Ordering::Relaxed);
+            if shy != 0 {
+                self.errands.shy.store(shy.saturating_sub(weight()), Ordering::Relaxed);
+                return None;
+            }
         }
-        let shy = self.errands.shy.load(Ordering::Relaxed);
-        if shy != 0 {
-            self.errands.shy.store(shy.saturating_sub(weight()), Ordering::Relaxed);
-            return None;
-        }
-        self.desk_of(process).sit(self.transport.holder())
+        Some((self.desk_of(process).sit(self.transport.holder())?, waits))
     }
 
     #[cold]
@@ -148,36 +199,45 @@ impl Core {
         }
     }
 
-    /// Asks, and does its own part by `step` until the answer is there. `step` says whether it has got anywhere.
+    /// Does what is short and asked of this process, which accesses memory of others itself: whoever has asked had better be asked too.
+    #[inline(always)]
+    pub fn answer_others(&self) {
+        if self.own().control.desk.is_asked() && self.carry_out_short() {
+            self.errands.bold.learn(true);
+        }
+    }
+
+    /// Asks, and does its own part by `step` until the answer is there, and what is short and asked of this process. `step` says whether it has got anywhere.
     #[inline]
     fn ask(
         &self,
-        seat: &Seat<'_>,
+        (seat, waits): &(Seat<'_>, bool),
         target: u32,
         words: Words,
         mut step: impl FnMut() -> bool,
     ) -> Option<Words> {
         seat.ask(self.me, words);
         let mut patience = self.patience(target);
-        let mut taken = false;
-        loop {
+        let answer = loop {
             if let Some(answer) = seat.answer() {
-                return Some(answer);
+                break Some(answer);
             }
-            if step() {
+            if step() || self.own().control.desk.is_asked() && self.carry_out_short() {
                 continue;
             }
             if !patience.look() {
                 return None;
             }
-            if patience.looks > LOOKS && !taken {
-                if seat.withdraw() {
-                    self.errands.shy.store(SHY, Ordering::Relaxed);
-                    return None;
-                }
-                taken = true;
+            if patience.looks.is_multiple_of(LOOKS) && seat.withdraw() {
+                break None;
             }
+        };
+        if !waits {
+            self.errands.bold.learn(answer.is_some());
+        } else if answer.is_none() {
+            self.errands.shy.store(SHY, Ordering::Relaxed);
         }
+        answer
     }
 
     #[inline]
@@ -189,6 +249,7 @@ impl Core {
         length: usize,
         words: UpdateWords,
     ) -> Option<UpdateWords> {
+        self.answer_others();
         let seat = self.seat_at(target, length)?;
         let question = question(UPDATE | u64::from(code) << KIND_BITS, remote, length, words);
         Some(inline_of(self.ask(&seat, target, question, || false)?))
@@ -218,7 +279,7 @@ impl Core {
     }
 
     /// One errand after the other. What was done before one fails is done again by whoever goes another way then.
-    fn ask_parts(&self, copy: &RemoteCopy, ask: impl Fn(&Seat<'_>, &RemoteCopy) -> bool) -> Asked {
+    fn ask_parts(&self, copy: &RemoteCopy, ask: impl Fn(&(Seat<'_>, bool), &RemoteCopy) -> bool) -> Asked {
         for skip in (0..copy.length).step_by(LONGEST) {
             let Some(seat) = self.seat_at(copy.target, copy.length) else {
                 return if skip == 0 { Asked::Away } else { Asked::InVain };
@@ -232,7 +293,7 @@ impl Core {
     }
 
     /// Whether all of it has been copied. Nothing is lost where the target does not look: then this side copies all.
-    fn ask_shared(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
+    fn ask_shared(&self, (seat, _): &(Seat<'_>, bool), copy: &RemoteCopy) -> bool {
         let &RemoteCopy { target, write, remote, local, length, .. } = copy;
         let Some((piece, gauge)) = self.claim_pipe(0) else { return false };
         let share = Share { core: self, gauge, copy };
@@ -253,7 +314,7 @@ impl Core {
         done
     }
 
-    fn ask_long(&self, seat: &Seat<'_>, copy: &RemoteCopy) -> bool {
+    fn ask_long(&self, seat: &(Seat<'_>, bool), copy: &RemoteCopy) -> bool {
         let &RemoteCopy { target, write, remote, local, length, .. } = copy;
         let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
         let mut stream = Stream { core: self, other: target, piece, gauge, user: local, length, done: 0 };
@@ -277,8 +338,20 @@ impl Core {
     /// Carries out what is asked at the desk of this process. Whether there was anything.
     #[cold]
     pub fn carry_out(&self) -> bool {
-        let desk = self.desk_of(self.me);
-        let Some((asker, words)) = desk.take() else { return false };
+        self.desk_of(self.me).take().map(|(asker, words)| self.carry_out_one(asker, words)).is_some()
+    }
+
+    /// As [`Core::carry_out`], of what needs nothing more of who asks: it may be asking while this process does.
+    #[cold]
+    fn carry_out_short(&self) -> bool {
+        let is_short = |&[what, _, length, ..]: &Words| {
+            matches!(what & ((1 << KIND_BITS) - 1), WRITE | READ | UPDATE) && length <= UNIT as u64
+        };
+        let taken = self.desk_of(self.me).take_if(is_short);
+        taken.map(|(asker, words)| self.carry_out_one(asker, words)).is_some()
+    }
+
+    fn carry_out_one(&self, asker: u32, words: Words) {
         let [what, address, length, ..] = words;
         let address = UserAddress::restore(address as usize);
         let length = length as usize;
@@ -301,9 +374,8 @@ impl Core {
                 }
             }
         }
-        desk.answer(question(what, address, length, inline));
+        self.desk_of(self.me).answer(question(what, address, length, inline));
         self.counters.count_any(WINDOW_ERRANDS, 1);
-        true
     }
 
     /// Whether all went well that was claimed.

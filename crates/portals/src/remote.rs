@@ -84,6 +84,7 @@ impl Remote {
 impl Core {
     /// Copies to or from memory that is known to be there.
     pub fn copy_known(&self, copy: &RemoteCopy) -> Result<(), MemoryError> {
+        self.answer_others();
         if copy.length <= INLINE {
             return self.copy_by(copy, TARGET).map(drop);
         }

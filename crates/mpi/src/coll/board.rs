@@ -207,6 +207,7 @@ impl<'p, 'a> Turn<'p, 'a> {
             if found || turn % NIC_EVERY == NIC_EVERY - 1 && process.nic().has_work() {
                 break;
             }
+            process.nic().answer_others();
             std::hint::spin_loop();
         }
         process.nic().count_waited(began);
