@@ -316,6 +316,9 @@ impl Core {
 
     fn ask_long(&self, seat: &(Seat<'_>, bool), copy: &RemoteCopy) -> bool {
         let &RemoteCopy { target, write, remote, local, length, .. } = copy;
+        if length <= UNIT {
+            return self.ask_whole(seat, copy);
+        }
         let Some((piece, gauge)) = self.claim_pipe(length.min(ROOM)) else { return false };
         let mut stream = Stream { core: self, other: target, piece, gauge, user: local, length, done: 0 };
         let kind = if write { WRITE } else { READ };
@@ -331,6 +334,21 @@ impl Core {
         };
         self.transport.discard(piece);
         answered
+    }
+
+    /// All is in the piece when the target looks, or when it has answered.
+    fn ask_whole(&self, seat: &(Seat<'_>, bool), copy: &RemoteCopy) -> bool {
+        let &RemoteCopy { target, write, remote, local, length, .. } = copy;
+        let Some(piece) = self.transport.claim(length) else { return false };
+        if write {
+            self.fill(target, piece, 0, local.into(), 0, length);
+        }
+        let kind = if write { WRITE } else { READ };
+        let question = question(kind, remote, length, [piece.0, 0, 0, 0]);
+        let answered = self.ask(seat, target, question, || false).is_some();
+        let copied = answered && (write || self.transport.drain(piece, 0, self.me, local, length).is_ok());
+        self.transport.discard(piece);
+        copied
     }
 
     // ---- at the target
@@ -384,6 +402,15 @@ impl Core {
     }
 
     fn carry_out_long(&self, asker: u32, write: bool, address: UserAddress, length: usize, piece: Bulk) {
+        if length <= UNIT {
+            if write {
+                let copied = self.transport.drain(piece, 0, self.me, address, length);
+                debug_assert!(copied.is_ok(), "into memory of this process");
+            } else {
+                self.fill(asker, piece, 0, address.into(), 0, length);
+            }
+            return;
+        }
         let Some(gauge) = self.transport.gauge(piece) else { return };
         let mut stream = Stream { core: self, other: asker, piece, gauge, user: address, length, done: 0 };
         let mut patience = self.patience(asker);
