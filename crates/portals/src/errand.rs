@@ -202,9 +202,15 @@ impl Core {
     /// Does what is short and asked of this process, which accesses memory of others itself: whoever has asked had better be asked too.
     #[inline(always)]
     pub fn answer_others(&self) {
-        if self.own().control.desk.is_asked() && self.carry_out_short() {
+        if self.answers_one() {
             self.errands.bold.learn(true);
         }
+    }
+
+    /// Whether something short was asked, which is done now.
+    #[inline(always)]
+    fn answers_one(&self) -> bool {
+        self.own().control.desk.is_asked() && self.carry_out_short()
     }
 
     /// Asks, and does its own part by `step` until the answer is there, and what is short and asked of this process. `step` says whether it has got anywhere.
@@ -222,7 +228,7 @@ impl Core {
             if let Some(answer) = seat.answer() {
                 break Some(answer);
             }
-            if step() || self.own().control.desk.is_asked() && self.carry_out_short() {
+            if step() || self.answers_one() {
                 continue;
             }
             if !patience.look() {

@@ -6,10 +6,11 @@
 
 use crate::core::Core;
 use crate::interface::Interface;
+use crate::pipe::lock;
 use parnass_base::{PAGE, UserAddress, Window};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Blocks that a process has at a time, at most: each needs pages and a mapping of its own.
 const MOST_BLOCKS: usize = 256;
@@ -43,10 +44,6 @@ struct Blocks {
     kept: Vec<(u64, Window)>,
 }
 
-fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl LentBlock {
     /// A block of at least `length` bytes, on a page of its own. `None`: nobody else is on this node, or there are so many already that the program had better
     /// have other memory.
@@ -56,7 +53,7 @@ impl LentBlock {
         if !is_near.any(|rank| core.transport.board_memory(rank).is_some()) {
             return None;
         }
-        let mut lent = guard(&core.lent.lent);
+        let mut lent = lock(&core.lent.lent);
         let bytes = lent.bytes.checked_add(length)?;
         if lent.count >= MOST_BLOCKS || bytes as u64 > core.tuning.alloc_mem_shared() {
             return None;
@@ -97,7 +94,7 @@ fn make(core: &Core, length: usize) -> io::Result<(u64, Window)> {
 impl Drop for LentBlock {
     fn drop(&mut self) {
         let Some(core) = self.core.upgrade() else { return };
-        let mut lent = guard(&core.lent.lent);
+        let mut lent = lock(&core.lent.lent);
         lent.count -= 1;
         lent.bytes -= self.window.len();
         if lent.kept.len() < MOST_KEPT && self.window.len() <= LONGEST_KEPT {
@@ -120,7 +117,7 @@ impl Interface {
     /// There is no address space.
     pub fn map_lent(&self, place: u64, length: usize) -> io::Result<Window> {
         let core = &self.core;
-        let mut mapped = guard(&core.lent.mapped);
+        let mut mapped = lock(&core.lent.mapped);
         if let Some(index) = mapped.iter().position(|(at, window)| *at == place && window.len() == length) {
             let (_, found) = mapped.remove(index).expect("it was just found");
             mapped.push_back((place, found.clone()));

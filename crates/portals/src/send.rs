@@ -261,13 +261,8 @@ impl Core {
         let exchanged = put.protocol == Protocol::Exchanged;
         if copied {
             if !ack {
-                let (bits, header_data) = (put.match_bits, put.header_data);
-                let follow = if exchanged { Follow::Exchange } else { Follow::Nothing };
-                match self.post_short(target, bits, header_data, put.source, put.length, follow) {
-                    Posting::Posted => {
-                        self.counters.sent_short_by_any(put.length as u64);
-                        return Some(PutOutcome::Done);
-                    }
+                match self.post_copied(put) {
+                    Posting::Posted => return Some(PutOutcome::Done),
                     Posting::Full => return None,
                     Posting::TooLong => (),
                 }
@@ -321,6 +316,19 @@ impl Core {
         None
     }
 
+    /// As [`Core::post_short`], of any put that is copied and wants no ack.
+    #[inline]
+    fn post_copied(&self, put: &Put) -> Posting {
+        let exchanged = put.protocol == Protocol::Exchanged;
+        let follow = if exchanged { Follow::Exchange } else { Follow::Nothing };
+        let (bits, header_data) = (put.match_bits, put.header_data);
+        let posting = self.post_short(put.target.0, bits, header_data, put.source, put.length, follow);
+        if posting == Posting::Posted {
+            self.counters.sent_short_by_any(put.length as u64);
+        }
+        posting
+    }
+
     /// Sends a message in a piece of shared memory. `None`: there is none for it; `Some(false)`: the mailbox has no room now.
     #[inline]
     fn send_piece(&self, put: &Put) -> Option<bool> {
@@ -349,12 +357,8 @@ impl Core {
         if !self.tallies.get(put.target.0).is_some_and(Counters::is_free) {
             return false;
         }
-        let (bits, header_data) = (put.match_bits, put.header_data);
-        match self.post_short(put.target.0, bits, header_data, put.source, put.length, Follow::Exchange) {
-            Posting::Posted => {
-                self.counters.sent_short_by_any(put.length as u64);
-                true
-            }
+        match self.post_copied(put) {
+            Posting::Posted => true,
             Posting::Full => false,
             Posting::TooLong => self.send_piece(put) == Some(true),
         }

@@ -122,20 +122,19 @@ impl Request {
             ));
         }
         *state = match specification {
-            Specification::Send { address, tag, .. }
-                if route.is_some_and(|route| process.exchanges_on(&route, *address, *tag)) =>
-            {
-                State::Sent
-            }
             Specification::Send { address, count, datatype, target, tag, mode } => {
-                State::Transfer(process.start_send(
-                    communicator,
-                    Plane::PointToPoint,
-                    *target,
-                    *tag as u32,
-                    Buffer { address: *address, count: *count, datatype },
-                    *mode,
-                )?)
+                if route.is_some_and(|route| process.exchanges_on(&route, *address, *tag)) {
+                    State::Sent
+                } else {
+                    State::Transfer(process.start_send(
+                        communicator,
+                        Plane::PointToPoint,
+                        *target,
+                        *tag as u32,
+                        Buffer { address: *address, count: *count, datatype },
+                        *mode,
+                    )?)
+                }
             }
             Specification::Receive { address, count, datatype, source, tag } => {
                 State::Transfer(process.start_recv(

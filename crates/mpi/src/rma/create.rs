@@ -310,13 +310,13 @@ impl Window {
         let lacks = near.len() < size || !near.iter().zip(&mapped).all(sees);
         // Nobody lets go of the segment before all have opened it.
         let own_part = opened.as_ref().ok().filter(|_| memory.is_allocated());
-        let own_address = match own_part {
-            Some(segment) => segment.address(starts[me] as usize, memory.size() as usize).value(),
-            None if memory.place() != 0 => memory.base().value(),
-            None => 0,
-        };
-        let outcomes =
-            gather_words(process, &own, [u64::from(opened.is_ok()), u64::from(lacks), own_address as u64])?;
+        let own_address = own_part
+            .map_or(memory.base(), |segment| segment.address(starts[me] as usize, memory.size() as usize));
+        let outcomes = gather_words(
+            process,
+            &own,
+            [u64::from(opened.is_ok()), u64::from(lacks), own_address.value() as u64],
+        )?;
         let segment = Arc::new(opened.map_err(portal_error)?);
         if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == 0) {
             return Err(failed_elsewhere(failed));
