@@ -40,8 +40,8 @@ pub struct Lent {
 struct Blocks {
     count: usize,
     bytes: usize,
-    /// What was given back and waits to be taken again.
-    kept: Vec<(u64, Window)>,
+    /// What was given back and waits to be taken again, the last one at the end.
+    kept: VecDeque<(u64, Window)>,
 }
 
 impl LentBlock {
@@ -58,9 +58,9 @@ impl LentBlock {
         if lent.count >= MOST_BLOCKS || bytes as u64 > core.tuning.alloc_mem_shared() {
             return None;
         }
-        let kept = lent.kept.iter().position(|(_, window)| window.len() == length);
-        let (place, window) = match kept {
-            Some(kept) => lent.kept.swap_remove(kept),
+        let kept = lent.kept.iter().rposition(|(_, window)| window.len() == length);
+        let (place, window) = match kept.and_then(|kept| lent.kept.remove(kept)) {
+            Some(kept) => kept,
             None => make(core, length).ok()?,
         };
         lent.count += 1;
@@ -97,11 +97,16 @@ impl Drop for LentBlock {
         let mut lent = lock(&core.lent.lent);
         lent.count -= 1;
         lent.bytes -= self.window.len();
-        if lent.kept.len() < MOST_KEPT && self.window.len() <= LONGEST_KEPT {
-            return lent.kept.push((self.place, self.window.clone()));
-        }
+        let ended = if self.window.len() > LONGEST_KEPT {
+            Some((self.place, self.window.clone()))
+        } else {
+            lent.kept.push_back((self.place, self.window.clone()));
+            if lent.kept.len() > MOST_KEPT { lent.kept.pop_front() } else { None }
+        };
         drop(lent);
-        core.transport.end_segment(self.place, self.window.len());
+        if let Some((place, window)) = ended {
+            core.transport.end_segment(place, window.len());
+        }
     }
 }
 

@@ -99,6 +99,23 @@ fn what_is_lent_is_the_same_memory_wherever_it_is_mapped() {
     assert_ne!(other.place_of(other.address(), 8), again.place_of(again.address(), 8));
 }
 
+/// Blocks of many lengths, one after the other, do not keep those of the last ones from being taken again.
+#[test]
+fn the_blocks_that_were_given_back_last_are_lent_again() {
+    let nics = interfaces(2);
+    let place = |pages: usize| {
+        let block = nics[0].lend(pages * PART).unwrap();
+        block.place_of(block.address(), 8).unwrap()
+    };
+    let first = place(1);
+    for pages in 2..=20 {
+        place(pages);
+    }
+    assert_eq!(place(20), place(20));
+    assert_eq!(place(15), place(15));
+    assert_ne!(place(1), first, "too many have come since");
+}
+
 #[test]
 fn who_has_lent_much_or_is_alone_lends_nothing() {
     assert!(interfaces(1)[0].lend(100).is_none());
